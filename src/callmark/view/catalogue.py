@@ -19,6 +19,7 @@ from callmark.reports.terminal import VERDICT_STYLE, verdict_line
 from callmark.store.files import decode_result
 from callmark.store.journal import MAGIC
 from callmark.store.spending import is_timing
+from callmark.summary.gates import wanted_text
 from callmark.summary.metrics import label_of, sentence_of
 from callmark.summary.summary import differing_fingerprint
 from callmark.view.notes import read_notes
@@ -226,6 +227,7 @@ class Bound(msgspec.Struct, frozen=True):
     op: str
     bound: Number
     status: str
+    wanted: str  # the same in words
 
 
 class RunRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -346,7 +348,10 @@ def _reported_row(found: FoundRun, report: Report) -> RunRow:
             for name, metric in report.metrics.items()
             if metric.value is not None
         },
-        gates={gate.name: Bound(gate.op, gate.bound, gate.status) for gate in report.gates},
+        gates={
+            gate.name: Bound(gate.op, gate.bound, gate.status, wanted_text(gate.op, gate.bound))
+            for gate in report.gates
+        },
     )
 
 

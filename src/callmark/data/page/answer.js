@@ -320,7 +320,7 @@ function legendOfMarks(answers) {
   const order = Object.keys(LABELS);
   const shown = [...kinds.values()].sort((a, b) => order.indexOf(a.label) - order.indexOf(b.label) || (a.tier ?? "").localeCompare(b.tier ?? ""));
   return make("ul", { class: "legend", "aria-label": "Legend" }, shown.map((one) =>
-    make("li", {}, labelMark(one), ` ${[meaningOf(one), one.tier].filter(Boolean).join(" ")}`)));
+    make("li", {}, labelMark(one), `${one.tier ? ` (${one.tier})` : ""}: ${meaningOf(one)}`)));
 }
 
 // Of ranges in their order, none over another, the first that ends after a place.

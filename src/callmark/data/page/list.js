@@ -97,7 +97,7 @@ class SampleList {
       make("span", { class: `sign ${state}`, "aria-label": fails.length && !lost ? this.label("fails") : standing ?? "nothing to look at", role: "img" }, SIGNS[state]),
       make("span", { class: "id" }, ids[row] + trial),
       make("span", { class: "text quiet" }, texts[row].split("\n")[0]),
-      make("span", { class: "small quiet" }, [facet("kind").join(" "), scores, fails.length ? `${this.label("fails")} ${fails.length}` : ""].filter(Boolean).join(" · ")));
+      make("span", { class: "small quiet" }, [facet("kind").join(" "), scores, facet("like").join(", ").replaceAll("`", "") || (fails.length ? `${this.label("fails")} ${fails.length}` : "")].filter(Boolean).join(" · ")));
     option.style.transform = `translateY(${at * ROW}px)`;
     option.addEventListener("click", () => {
       this.current = at;

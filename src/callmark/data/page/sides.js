@@ -1,5 +1,6 @@
 // The same sample of two runs: what differs stands side by side, what is equal stands there once.
 
+const LEAST_KEPT = 0.3; // answers that share fewer of their words are two texts, not one that changed
 const MOST_PAIRS = 250000; // the table of two texts has a field for each pair of their words
 const WORDS_OF = /[\p{L}\p{N}_]+|\s+|[^\p{L}\p{N}_\s]/gu;
 
@@ -16,7 +17,8 @@ function twoSides(sample) {
   return [
     sameQuestion ? a.question() : null,
     movedScores(sample.sides.map((side) => side.result.scores)),
-    a.result.model_output === b.result.model_output ? make("p", { class: "quiet same-answer" }, "Both gave the same answer, word for word.") : null,
+    a.result.model_output === b.result.model_output ? make("p", { class: "quiet same-answer" }, "Both gave the same answer, word for word.")
+      : a.answer.changed.length + b.answer.changed.length ? null : make("p", { class: "quiet same-answer" }, "The two answers have little in common."),
     make("div", { class: "sides" }, sample.sides.map((side, at) =>
       sideSection(side.label, sideParts(talks[at], equal, sameQuestion)))),
     legendOfMarks(talks.map((talk) => talk.answer)),
@@ -98,7 +100,15 @@ function changedBytes(left, right) {
   let tail = 0;
   while (tail < most - head && a[a.length - 1 - tail] === b[b.length - 1 - tail]) tail += 1;
   const [keptA, keptB] = commonWords(a.slice(head, a.length - tail), b.slice(head, b.length - tail));
+  const isWord = (word) => /[\p{L}\p{N}]/u.test(word);
+  const all = a.filter(isWord).length + b.filter(isWord).length;
+  const [keptOfA, keptOfB] = [[a, keptA], [b, keptB]].map(([words, kept]) => words.filter((word, at) => isWord(word) && isKept(words, at, head, tail, kept)).length);
+  if (keptOfA + keptOfB < LEAST_KEPT * all) return [[], []];
   return [rangesOf(a, head, tail, keptA), rangesOf(b, head, tail, keptB)];
+}
+
+function isKept(words, at, head, tail, kept) {
+  return at < head || at >= words.length - tail || kept.has(at - head);
 }
 
 // Of two lists of words the places of a longest common part; none where they are too long to tell.
@@ -126,9 +136,12 @@ function rangesOf(words, head, tail, kept) {
   const encoder = new TextEncoder();
   const found = [];
   let place = 0;
+  const isEqual = (at) => isKept(words, at, head, tail, kept);
   words.forEach((word, at) => {
     const size = encoder.encode(word).length;
-    const isSame = at < head || at >= words.length - tail || kept.has(at - head);
+    // Blanks between two changed words have changed with them.
+    const isBetween = !word.trim() && at > 0 && at < words.length - 1 && !isEqual(at - 1) && !isEqual(at + 1);
+    const isSame = isEqual(at) && !isBetween;
     if (!isSame && found.at(-1)?.end === place) found.at(-1).end = place + size;
     else if (!isSame) found.push({ start: place, end: place + size });
     place += size;

@@ -2,7 +2,8 @@
 // the course of it all. Each part is made once, and stands where its reader looks for it first.
 
 const PROMPT = 6000;
-const QUESTION = 700;
+const QUESTION = 320;
+const QUESTION_LINES = 4;
 const ALL_NODES = 30000; // of all results of a conversation
 const LONG_SYSTEM = 600; // a policy of several screens stands before every conversation
 const CALL_STATES = {
@@ -37,7 +38,9 @@ class Talk {
 
   question() {
     if (this.asked < 0) return null;
-    return message("user", make("div", { class: "text" }, clipped(textOf(this.messages[this.asked].content), QUESTION)));
+    const text = textOf(this.messages[this.asked].content);
+    const start = text.split("\n", QUESTION_LINES).join("\n").length;
+    return message("user", make("div", { class: "text" }, clipped(text, Math.min(QUESTION, start))));
   }
 
   // The turns that have something to read: the last one, and each with a flag.

@@ -118,7 +118,7 @@ function trendFigure(name, runs, moved) {
   const rows = points.map((one, at) => trendRow(one, at && Math.abs(one.point.value - points[at - 1].point.value) > STILL ? () => step(at) : null));
   const table = stacking(make("table", {}, make("thead", {}, make("tr", {}, ["run", "value", "n", "95 % interval", "gate", "since the one before"].map((text) => make("th", { scope: "col" }, text)))), make("tbody", {}, rows)));
   return make("figure", { class: "plot card trend", id: `trend-${name}` },
-    make("figcaption", {}, make("h3", { title: name }, wordOf("metrics", name)), make("p", { class: "quiet" }, `latest ${threeDigits(last.value)}, n ${last.n.toLocaleString("en")}${bound ? `, wanted ${bound.op} ${bound.bound}` : ""}`)),
+    make("figcaption", {}, make("h3", { title: name }, wordOf("metrics", name)), make("p", { class: "quiet" }, `latest ${threeDigits(last.value)}, n ${last.n.toLocaleString("en")}${bound ? `, wanted ${bound.wanted}` : ""}`)),
     drawing,
     make("details", {}, make("summary", {}, "Numbers and what moved"), make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": wordOf("metrics", name) }, table)));
 }

@@ -17,14 +17,13 @@ from callmark.reports.layout import Style, one_line, round_text
 from callmark.reports.terminal import (
     STATUS_STYLE,
     VERDICT_STYLE,
-    absent_gates,
     counts_text,
     interval,
     policy_text,
     verdict_line,
 )
 from callmark.summary.gates import wanted_text
-from callmark.summary.metrics import in_words, label_of, labels_of, sentence_of
+from callmark.summary.metrics import in_words, label_of, sentence_of
 from callmark.summary.wording import LABELS, METRICS, POLICIES, RULES, TIERS, Wording
 
 LAX, STRICT = "integration_f1_macro_lax", "integration_f1_macro_strict"
@@ -123,15 +122,12 @@ def _gates(report: Report) -> Iterator[PageTable]:
     outcomes.sort(key=lambda outcome: order.index(outcome.status))
     open_ = tuple(_gate_row(report, one) for one in outcomes if one.status != "pass")
     passed = tuple(_gate_row(report, one) for one in outcomes if one.status == "pass")
-    absent = absent_gates(report.gates)
-    none = " ".join(f"Not applicable ({why}): {labels_of(names)}." for why, names in absent)
     yield PageTable(
         id="gates",
         title="Gates that did not pass",
         columns=_GATE_COLUMNS,
         rows=open_,
         right=_GATE_NUMBERS,
-        note="" if passed else none,
     )
     yield PageTable(
         id="gates-passed",
@@ -139,8 +135,15 @@ def _gates(report: Report) -> Iterator[PageTable]:
         columns=_GATE_COLUMNS,
         rows=passed,
         right=_GATE_NUMBERS,
-        note=none,
         folded=bool(open_),
+    )
+    absent = [one for one in report.gates if one.status == _NO_GATE]
+    yield PageTable(
+        id="gates-absent",
+        title=f"Gates that do not apply ({len(absent)})",
+        columns=("gate", "why"),
+        rows=tuple((metric_cell(one.name), PageCell(in_words(one.reason or ""))) for one in absent),
+        folded=True,
     )
 
 
