@@ -508,3 +508,13 @@ def test_each_label_and_rule_is_counted_and_is_a_filter(browser, stated_page):
         )
         browser.wait("document.body.dataset.view === 'samples'")
         assert browser.texts(".row .id") == [list(FLAGS)[at]]
+
+
+def test_whoever_is_led_to_samples_sees_the_first_of_them(browser, demo_page):
+    browser.open(demo_page, "view=samples&kind=clarify")
+    assert browser.texts("#sample h2") == browser.texts(".row[aria-selected=true] .id")
+    assert browser.texts("#sample h2") == browser.texts(".row .id")[:1]
+    assert browser.texts("#set-filters button") == ["kind: clarify ×"]
+    browser.one("#set-filters button").click()
+    assert browser.texts("#set-filters button") == []
+    assert browser.texts("#found") == ["153 trials"]

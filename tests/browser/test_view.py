@@ -277,7 +277,8 @@ def test_hostile_text_stays_text(browser, tmp_path):
             visit(browser, server.guard.address, f"{link}#view=samples")
             nothing_ran(browser)
             for place in range(len(HOSTILE)):
-                browser.type("j")
+                if place:  # the first one is shown without being asked for
+                    browser.type("j")
                 browser.wait(
                     f"document.querySelector('#sample .quiet')?.textContent.startsWith('trial {place} ')"
                 )

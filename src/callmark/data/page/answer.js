@@ -275,8 +275,7 @@ class MarkedAnswer {
     const told = Object.keys(LABELS).filter((label) => counts.has(label)).map((label) => `${counts.get(label)} ${nameOf({ label })}`);
     const left = flags.length - SHOWN_FLAGS;
     return make("section", { class: "flags", "aria-label": "Statements" },
-      make("h4", {}, "Statements"),
-      make("p", { class: "quiet" }, `${plural(this.statements.length, "statement")}: ${told.join(", ")}`),
+      make("p", {}, `${plural(this.statements.length, "statement")}: ${told.join(", ")}`),
       flags.length ? make("ul", {}, flags.slice(0, SHOWN_FLAGS).map((one) => this.flag(one))) : null,
       left > 0 ? make("p", { class: "quiet" }, `${plural(left, "more flag")} in the answer`) : null);
   }

@@ -75,6 +75,8 @@ class Page {
     this.refresh();
     const samples = view === "samples" || id !== undefined || Object.keys(filters).length > 0;
     this.view(samples ? "samples" : "overview");
+    // Beside the list there is room for a sample: the first one is what most people want to see.
+    if (samples && id === undefined && !matchMedia("(max-width: 860px)").matches) this.row = this.list.first();
     if (id !== undefined && this.row === null) this.showUnlisted(id, Number(trial ?? 0));
     else this.show(true);
   }

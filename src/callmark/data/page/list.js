@@ -35,6 +35,13 @@ class SampleList {
     this.draw();
   }
 
+  // The first row, chosen; null: there is none.
+  first() {
+    this.current = this.rows.length ? 0 : -1;
+    this.draw();
+    return this.rows[0] ?? null;
+  }
+
   key(event) {
     const page = Math.max(1, Math.floor(this.box.clientHeight / ROW) - 1);
     const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity };
@@ -97,7 +104,7 @@ class SampleList {
       make("span", { class: `sign ${state}`, "aria-label": fails.length && !lost ? this.label("fails") : standing ?? "nothing to look at", role: "img" }, SIGNS[state]),
       make("span", { class: "id" }, ids[row] + trial),
       make("span", { class: "text quiet" }, texts[row].split("\n")[0]),
-      make("span", { class: "small quiet" }, [facet("kind").join(" "), scores, facet("like").join(", ").replaceAll("`", "") || (fails.length ? `${this.label("fails")} ${fails.length}` : "")].filter(Boolean).join(" · ")));
+      make("span", { class: "small quiet" }, [facet("like").join(", ").replaceAll("`", "") || (fails.length ? `${this.label("fails")} ${fails.length}` : ""), scores, facet("kind").join(" ")].filter(Boolean).join(" · ")));
     option.style.transform = `translateY(${at * ROW}px)`;
     option.addEventListener("click", () => {
       this.current = at;
