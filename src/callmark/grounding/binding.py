@@ -44,6 +44,7 @@ _LATER = re.compile(
 _NOT_ADJACENT = re.compile(rf"\d|{_APART.pattern}|(?:[^\W\d_]+\W+){{5}}", re.IGNORECASE)
 _LABELLED = re.compile(r"[\s>*•‣+–#-]*(?:\(?\d{1,3}[.)]\s)?[*_\"`]*[^\n:]{1,60}:[*_\"`]*(?:\s|$)")
 _QUANTITY = re.compile(r"[\d.,]+[ -]?(?P<unit>[^\W\d_]{1,12})")
+_NOUNS_AFTER = re.compile(r"[*_]{0,2}[ -](?:[^\W\d_]{2,} ?){1,2}")
 _JSON_KEY = re.compile(r'\s*"([^"]+)"\s*:\s*\{')
 # Words that say how something is said, not what.
 _EMPTY = frozenset(
@@ -86,6 +87,14 @@ def find_kin(fields: Sequence[Field], subject: RecordSubject) -> Field | None:
 
 
 def find_all_kin(fields: Sequence[Field], subject: RecordSubject) -> list[Field]:
+    if len(subject.records) == 1:
+        first, last = subject.records[0].number, subject.records[0].last
+        return [
+            field
+            for field in fields[:MOST_KIN]
+            if first <= field.record.number <= last
+            or field.record.number <= first <= field.record.last
+        ]
     return [
         field
         for field in fields[:MOST_KIN]
@@ -107,11 +116,7 @@ def find_joined(fields: Sequence[Field], subject: RecordSubject) -> Field | None
 
 def _holds_any(record: ResultRecord, names: set[str]) -> bool:
     near = [record] if record.parent is None or record.names else [record, record.parent]
-    return any(
-        isinstance(field.value, str) and field.value in names
-        for one in near
-        for field in one.fields
-    )
+    return any(not names.isdisjoint(one.texts()) for one in near)
 
 
 def descend(subject: RecordSubject, loose: Sequence[Mention]) -> RecordSubject:
@@ -154,8 +159,7 @@ class Binder:
 
     def __init__(self, outline: Outline, index: RecordIndex, loose: Sequence[Mention] = ()) -> None:
         """`loose`: mentions by what is no name, but tells a record from its siblings."""
-        self.outline = outline
-        self.text = outline.text
+        self.outline, self.text = outline, outline.text
         self._index = index
         self._fields: dict[int, RecordFields] = {}
         self._labels: dict[int, re.Match[str] | None] = {}
@@ -503,10 +507,12 @@ class Binder:
             )
         ]
 
-    def words_before(self, value: Value) -> frozenset[str]:
-        """`Business ($338)`: what stands right before it in its line."""
+    def words_beside(self, value: Value) -> frozenset[str]:
+        """`Business ($338)`, `231 customers`: what stands right before and after it in its line."""
         start = max(self.outline.line_at(value.start).start, value.start - 25)
-        return frozenset(stem(word) for word in _WORD.findall(self.text[start : value.start]))
+        after = _NOUNS_AFTER.match(self.text, value.end)
+        beside = self.text[start : value.start] + (after[0] if after else "")
+        return frozenset(map(stem, _WORD.findall(beside)))
 
     def is_labelled(self, value: Value) -> bool:
         """Is it what a line `Label: value` says, and all that it says?"""
@@ -577,8 +583,9 @@ def is_named_by(label: frozenset[str], field: Field) -> bool:
     return not label.isdisjoint(key_stems(field.key) + key_stems(field.record.key))
 
 
-def is_like(field: Field, value: Value) -> bool:
-    """Could the field have held such a value? Prose says many things, under one key."""
+def is_like(field: Field, value: Value, *, partly: bool = False) -> bool:
+    """Could the field have held such a value, or a day and an hour of which it is a part? Prose
+    says many things, under one key."""
     if value.kind == "number" and field.number is not None:
         return True
     if not isinstance(field.value, str) or len(field.value) > LONGEST_VALUE:
@@ -587,24 +594,13 @@ def is_like(field: Field, value: Value) -> bool:
         return False
     if value.kind == "moment":
         return any(
-            stated.has_day == moment.has_day and (stated.hour is None) == (moment.hour is None)
+            (stated.has_day == moment.has_day and (stated.hour is None) == (moment.hour is None))
+            or (partly and moment.has_day and moment.hour is not None)
             for stated in value.moments
             for other in values_of(field.value)
             for moment in other.moments
         )
     return any(map(str.isdecimal, field.value))
-
-
-def is_whole(field: Field, kind: str) -> bool:
-    """Is the leaf one value of this kind, and nothing more?"""
-    if field.number is not None:
-        return kind == "number"
-    values = values_of(field.value) if isinstance(field.value, str) else ()
-    return (
-        len(values) == 1
-        and values[0].kind == kind
-        and len(values[0].text) + 4 >= len(str(field.value))
-    )
 
 
 def _group(record: ResultRecord) -> str:

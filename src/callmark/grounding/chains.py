@@ -18,7 +18,7 @@ from callmark.grounding.values import Value
 
 MOST_NEAR = 14  # operands of two steps
 LEAST_DIGITS = 3
-LIKELY, AT_HAND = 0.08, 0.4  # how many others may be expected to give it as well
+LIKELY, AT_HAND = 0.04, 0.4  # how many others may be expected to give it as well
 # What one unit of time is in another, where the words around a number speak of both.
 _CONSTANTS = (
     (re.compile(r"week|woche|semana|semaine", re.I), (7, 52)),

@@ -19,7 +19,6 @@ from callmark.grounding.binding import (
     find_kin,
     is_like,
     is_named_by,
-    is_whole,
 )
 from callmark.grounding.claims import DURATION, EXAMPLE, read_place, why_not_claimed
 from callmark.grounding.field_words import Measures, SaidUnits
@@ -36,9 +35,10 @@ from callmark.grounding.record_tree import (
     shape_of,
     stem,
 )
+from callmark.grounding.siblings import are_of_siblings
 from callmark.grounding.spans import TOLD_CHANGE, Outline, Span
 from callmark.grounding.text import names_an_ending
-from callmark.grounding.values import Value, decimals_of, identifier_key
+from callmark.grounding.values import Value, decimals_of, identifier_key, is_one_value
 from callmark.grounding.workings import TurnAt, words_around
 from callmark.records.statements import FLAGS, StatementLabel
 
@@ -54,9 +54,9 @@ _ALL_OF_THEM = re.compile(
 )
 _CUT = re.compile(r"(?:…|\.\.\.)[-_/:]?$")
 _IT = re.compile(r"[\s*_]*(?:it|they|he|she|es|sie|er|il|elle|ils|elles)\b", re.IGNORECASE)
-_THE = re.compile(r"\b(?:the|this|that|der|die|das|diese[rns]?|el|los|les|ces?)\s[$€£]?$", re.I)
 _UNIT = re.compile(r"[ \u00a0-]?([^\W\d_]{1,12})")
 _WORDS_BEFORE = re.compile(r"(?<![^\W\d_])(?:[^\W\d_]+ ){0,2}[^\W\d_]+[ #]{1,2}$")
+_SUMMED = re.compile(r"\s?[$€£]?[+×*=]\s?[$€£]?")
 
 
 class StatementFinding(NamedTuple):
@@ -174,12 +174,14 @@ class Checker:
             or self._reread(value, turn)
             or self._rounded(value, sentence)
             or self._ending(value)
-            or self._quoted(value)
+            or self._quoted(value, turn)
             or self._restated(value)
             or self._other_than_named(value, sentence)
             or self._said(value, turn)
             or self._implied(value, sentence)
-            or self._mismatched(value, [one for one in wrong if self._could_be(value, one)])
+            or self._mismatched(
+                value, [one for one in wrong if self.measures.may_be_meant(value, one)]
+            )
             or self._identifier(value, sentence)
             or self._not_claimed(value, sentence)
             or self._implied(value, sentence, in_two=True)
@@ -318,9 +320,6 @@ class Checker:
 
     # --- matching
 
-    def _could_be(self, value: Value, field: Field) -> bool:
-        return isinstance(field.value, str) or self.measures.could_measure(value, field)
-
     def _converted(self, value: Value, turn: int | None) -> StatementFinding | None:
         if not value.unit:
             return None
@@ -425,12 +424,16 @@ class Checker:
         field = self.index.ending_in(value.text)
         return None if field is None else self._found(value, "supported", "ending", field)
 
-    def _quoted(self, value: Value) -> StatementFinding | None:
+    def _quoted(self, value: Value, turn: int | None) -> StatementFinding | None:
         if value.kind in ("quote", "code"):
             return self._found(value, "unchecked", "quotation")
-        if self.outline.is_formula(value):
-            return self._found(value, "unchecked", "formula")
-        return None
+        if not self.outline.is_formula(value):
+            return None
+        # What is worked out there is not followed; what was miscopied into it is seen.
+        near = None if self.index.is_prose else self._slips.leaf_near(value, turn)
+        if near is not None and not self.said.holds(value, turn):
+            return self._found(value, "unsupported", "misread", near)
+        return self._found(value, "unchecked", "formula")
 
     def _identifier(self, value: Value, sentence: Span) -> StatementFinding | None:
         is_number = value.kind == "number" and value.text.isdecimal() and len(value.text) >= 6
@@ -535,7 +538,7 @@ class Checker:
         if not 0 < len(fields) <= MOST_OWN or value.kind not in ("number", "moment"):
             return None
         is_word = value.kind == "number" and not any(map(str.isdecimal, value.text))
-        if is_word or not all(is_whole(one, value.kind) for one in fields):
+        if is_word or not all(is_one_value(one.value, value.kind) for one in fields):
             return None
         near = self.outline.near(value, self.outline.line_at(value.start))
         if TOLD_CHANGE.search(self.text, *self.outline.near(value, sentence)):
@@ -548,25 +551,22 @@ class Checker:
 
         def could_be(field: Field) -> bool:
             return (
-                is_whole(field, value.kind)
-                and is_like(field, value)
+                is_one_value(field.value, value.kind)
+                and is_like(field, value, partly=True)
                 and self.measures.could_measure(value, field)
             )
 
         for is_after in (False, True):
             words = said[is_after] if is_after else said[0] | heads
-            found = [
-                field_words.find_named(one, words, said[0] | said[1] | heads, could_be)
-                for one in fields
-            ]
-            named = [one for one in found if one is not None]
+            also = said[0] | said[1] | heads
+            named = field_words.find_named(fields, words, also, could_be)
             if (
-                len(named) == len(fields)
+                named
                 and not any(self._states(one.field, value) for one in named)
                 and all(
                     one.telling <= heads
                     or field_words.is_adjacent(
-                        self.text, (before, after)[is_after], one.telling, after=is_after
+                        self.text, (before, after)[is_after], one, after=is_after
                     )
                     for one in named
                 )
@@ -590,17 +590,20 @@ class Checker:
             return None  # it names what is spoken of next
         if self.outline.is_offered(value):
             return None
-        is_telling = subject.loose and len(value.text.strip("0.")) > 3
+        is_telling = subject.loose and (
+            len(value.text.strip("0.")) > 3
+            or (self._is_sum_of_one(value) and are_of_siblings(subject, fields[:MOST_OWN]))
+        )
         start = self.outline.sentence_at(value.start)[0]
         is_distant = subject.distant and _IT.match(self.text, start) is None
         if subject.inherited or is_distant or (subject.loose and not is_telling):
-            label = self._binder.label_of(value) | self._binder.words_before(value)
+            label = self._binder.label_of(value) | self._binder.words_beside(value)
             fields = [
                 field
                 for field in fields
                 if label.intersection(key_stems(field.key) + key_stems(field.record.key))
             ]
-        fields = [field for field in fields if is_like(field, value)]
+        fields = [field for field in fields if is_like(field, value, partly=subject.beside)]
         if not fields:
             return None
         widely = subject.inherited and len(subject.records) == 1
@@ -608,7 +611,7 @@ class Checker:
             field
             for record in subject.records[:NEAREST]
             for field in self._binder.own_fields(record, fields, widely=widely)
-            if is_like(field, value)
+            if is_like(field, value, partly=subject.beside)
         ]
         stated = next((one for one in own if self._states(one, value)), None)
         if stated is not None:
@@ -618,16 +621,18 @@ class Checker:
         echoed = find_kin(self.index.stating(value, None, echoes=True), subject)
         if echoed is not None:
             return self._found(value, "user_said", "echo", echoed)
-        if self._speaks_of_before(value):
+        if self._workings.speaks_of_before(value):
             return self._found(value, "supported", "again", *fields[:1])
         because = _place(fields[0])
         return self._found(value, "misattributed", "binding", own[0], because=because)
 
-    def _speaks_of_before(self, value: Value) -> bool:
-        """`the £45`, which was stated before."""
-        before = self.text[max(0, value.start - 12) : value.start]
-        return _THE.search(before) is not None and any(
-            one.readings[:1] == value.readings[:1] for one in self._remembered if value.readings
+    def _is_sum_of_one(self, value: Value) -> bool:
+        """An amount of money in a list, and no part of a sum that is written out."""
+        return (
+            self._workings.is_money(value)
+            and self._binder.is_in_list(value)
+            and not _SUMMED.search(self.text[max(0, value.start - 4) : value.start])
+            and not _SUMMED.match(self.text, value.end)
         )
 
     def _other_than_named(self, value: Value, sentence: Span) -> StatementFinding | None:

@@ -192,10 +192,11 @@ def windows(text: str, start: int, end: int, line: Span, values: Sequence[Span])
     """What stands right before a value, and right after it: up to another value, a comma, or a word
     that joins."""
     first = max([line[0], start - 60, *(stop for _, stop in values if stop <= start)])
-    edges = [one.end() for one in _EDGE.finditer(text, first, start)]
-    if edges and not text[edges[-1] : start].strip(" $€£*_"):
+    edges = list(_EDGE.finditer(text, first, start))
+    is_right_before = edges and not text[edges[-1].end() : start].strip(" $€£*_")
+    if is_right_before and not edges[-1][0].isalpha():  # `8 taken and 2 planned` are two
         edges.pop()  # `Business: $50`, `Business ($50)`
-    yield (edges[-1] if edges else first), start
+    yield (edges[-1].end() if edges else first), start
     last = min([line[1], end + 40, *(begin for begin, _ in values if begin >= end)])
     edge = _EDGE.search(text, end, last)
     yield end, (edge.start() if edge else last)
@@ -207,35 +208,55 @@ _FILLER = frozenset(
     """
     of is was are were be been at for to from in on by the a an your its their this that will
     about around approximately roughly only just now currently up as per each with it set comes
-    go goes get listed recorded reported stands currently class price prices time date amount
-    day week month year already still usually local est ist war sind am um von bis bei der die
-    das den dem ein eine ihr ihre auf para de del la el en es son un una a las los por est sont
-    le les des du à au aux une votre vos
+    go goes going get being coming listed recorded reported stands currently class price prices
+    time date amount day week month year already still usually local est ist war sind am um von bis
+    bei der die das den dem ein eine ihr ihre auf para de del la el en es son un una a las los por
+    est sont le les des du à au aux une votre vos
     """.split()
 )
 
 
-def is_adjacent(text: str, span: Span, said: frozenset[str], *, after: bool) -> bool:
-    """Is nothing else spoken of between such a word and the value that the span ends at, or after
-    which it begins?"""
+class NamedField(NamedTuple):
+    """`telling`: the words that name it, and not the one that it was taken for; `shared`: those
+    that name both, and what they are parts of."""
+
+    field: Field
+    telling: frozenset[str]
+    shared: frozenset[str] = frozenset()
+
+
+def is_adjacent(text: str, span: Span, named: NamedField, *, after: bool) -> bool:
+    """Is nothing else spoken of between a word that names the field and the value that the span
+    ends at, or after which it begins?"""
     words = list(_WORD.finditer(text, *span))
     for word in words if after else reversed(words):
-        if not said.isdisjoint(classes_of(frozenset((stem(word[0]),)))):
+        classes = classes_of(frozenset((stem(word[0]),)))
+        if not named.telling.isdisjoint(classes):
             return True
         is_filler = word[0].casefold() in _FILLER or word[0][0].isupper()
+        is_filler = is_filler or not named.shared.isdisjoint(classes)
         if not is_filler or (after and word[0].casefold() in ("that", "at", "to", "from", "for")):
             return False
     return False
 
 
-class NamedField(NamedTuple):
-    """`telling`: the words that name it, and not the one that it was taken for."""
-
-    field: Field
-    telling: frozenset[str]
-
-
 def find_named(
+    fields: Sequence[Field],
+    said: frozenset[str],
+    also: frozenset[str],
+    could_be: Callable[[Field], bool],
+) -> list[NamedField]:
+    """For each of these fields another one; nothing, where one of them has none."""
+    found: list[NamedField] = []
+    for field in fields if said else ():
+        named = _find_other(field, said, also, could_be)
+        if named is None:
+            return []
+        found.append(named)
+    return found
+
+
+def _find_other(
     field: Field, said: frozenset[str], also: frozenset[str], could_be: Callable[[Field], bool]
 ) -> NamedField | None:
     """Another field beside this one that the words `said` name, and not this one; `also` are words
@@ -259,7 +280,7 @@ def find_named(
         ):
             if len(words & said) > most:
                 best, most = [], len(words & said)
-            best.append(NamedField(other, telling))
+            best.append(NamedField(other, telling, (words & own) | words_of_key(scope.key)))
     return best[0] if len({one.field.key for one in best}) == 1 else None
 
 
@@ -380,6 +401,10 @@ class Measures:
         """Both a length, both an amount of money."""
         unit = self.unit_of(field, value.readings)
         return bool(unit and value.unit) and dimension_of(unit) == dimension_of(value.unit)
+
+    def may_be_meant(self, value: Value, field: Field) -> bool:
+        """In another unit of its kind; a text may measure it in several."""
+        return isinstance(field.value, str) or self.could_measure(value, field)
 
     def could_measure(self, value: Value, field: Field) -> bool:
         """Is nothing known of the two by which they measure other things?"""

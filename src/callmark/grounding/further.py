@@ -51,6 +51,7 @@ _WEIGHED = re.compile(
     r"|promedio|media|ponderad\w+|puntos|moyenne|pondéré\w*|coefficient\w*)\b",
     re.IGNORECASE,
 )
+_THE = re.compile(r"\b(?:the|this|that|der|die|das|diese[rns]?|el|los|les|ces?)\s[$€£]?$", re.I)
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _PERCENT_KEYS = frozenset(
     "pct percent percentage rate discount tax vat prozent rabatt steuersatz mwst porcentaje"
@@ -73,6 +74,13 @@ class FurtherWorkings(Workings):
         if value.kind == "moment":
             return self._reckoned(value, sentence)
         return self._apart(value, sentence) if value.readings and value.unit else None
+
+    def speaks_of_before(self, value: Value) -> bool:
+        """`the £45`, which was stated before."""
+        before = self.text[max(0, value.start - 12) : value.start]
+        return _THE.search(before) is not None and any(
+            one.readings[:1] == value.readings[:1] for one in self.stated if value.readings
+        )
 
     def total_of(self, value: Value, key: str) -> Worked | None:
         """What all records, or those of one kind, come to under this key."""
@@ -186,7 +194,8 @@ class FurtherWorkings(Workings):
         if not decimals_of(value) or not _WEIGHED.search(self.text, start, end):
             return None
         wanted = self._wanted(value)
-        near = [one for one, _ in self._sums.weighed if wanted.is_near(one)]
+        half, twice = wanted.vicinity()
+        near = [one for one, _ in self._sums.weighed if half <= one <= twice]
         for number, because in self._sums.weighed:
             if wanted.low <= number <= wanted.high and wanted.chance(len(near)) <= AT_HAND:
                 return Worked("mean", because)

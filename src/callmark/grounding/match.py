@@ -24,7 +24,7 @@ from callmark.grounding.evidence import (
     telling,
 )
 from callmark.grounding.numbers import SCALE, find_number_words, of_json, read_unlocalised
-from callmark.grounding.spans import Span
+from callmark.grounding.spans import Insides, Span
 from callmark.grounding.text import (
     ByteOffsets,
     Folded,
@@ -624,11 +624,12 @@ class Grounder:
     ) -> dict[Leaf, Match]:
         """Beside what nothing supports, only whole texts count."""
         found: dict[Leaf, Match] = {}
-        edges: list[Value] | None = None
-        known = self.evidence.texts.pieces
+        edges: Insides | None = None
+        texts = self.evidence.texts
         for token in token_pattern(folded.text).finditer(folded.text):
-            pieces = known.get(token[0])
-            for piece, leaves in pieces.items() if pieces else ():
+            if token[0] not in texts.pieces:
+                continue
+            for piece, leaves in texts.begun_by(token[0], folded.text, token.start()):
                 end = token.start() + len(piece.text)
                 if (unsupported and not piece.whole) or not (
                     folded.text.startswith(piece.text, token.start())
@@ -637,10 +638,11 @@ class Grounder:
                 ):
                     continue
                 if edges is None:
-                    edges = self.values_in(span) + list(map(self._with_its_words, unsupported))
+                    values = [*self.values_in(span), *map(self._with_its_words, unsupported)]
+                    edges = Insides((one.start, one.end) for one in values if one.kind in _EDGED)
                 leaf = best_of(leaves, turn, errors)
                 place = self._place(span, folded, token.start(), end)
-                if leaf is not None and not _cuts_a_value(place, edges):
+                if leaf is not None and not edges.cut_by(place):
                     kind = "text" if piece.whole else "line"
                     found.setdefault(leaf, self._match(*place, leaf, kind))
         return found
@@ -689,12 +691,3 @@ def cut_value(value: Json, longest: int = 200) -> Json:
     if not isinstance(value, str):
         return value
     return well_formed(value if len(value) <= longest else value[: longest - 1] + "…")
-
-
-def _cuts_a_value(place: Span, values: list[Value]) -> bool:
-    """A text match must not begin or end inside a number, date, URL or identifier."""
-    start, end = place
-    return any(
-        value.kind in _EDGED and (value.start < start < value.end or value.start < end < value.end)
-        for value in values
-    )

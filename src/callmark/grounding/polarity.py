@@ -120,12 +120,16 @@ class PolarFields:
         self._shape_by_record: dict[int, PolarShape] = {}
         self._shapes: dict[tuple[tuple[str, ...], tuple[str, ...]], PolarShape] = {}
         self._tree = tree
-        # Where other records have a text, a number or a part, null says that this one has none.
-        self._valued = {one.key for one in tree.fields if state_of(one.value)[0] == "other"}
-        self._valued.update(one.key for one in tree.records if one.fields)
         for record in tree.records:
             self._add(record)
         self._is_told_of: dict[str, bool] = {}
+
+    @cached_property
+    def _valued(self) -> set[str]:
+        """Where other records have a text, a number or a part, null says that this one has none."""
+        valued = {one.key for one in self._tree.fields if state_of(one.value)[0] == "other"}
+        valued.update(one.key for one in self._tree.records if one.fields)
+        return valued
 
     def _add(self, record: ResultRecord) -> None:
         states = [

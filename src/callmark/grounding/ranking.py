@@ -52,9 +52,11 @@ _TABLE = """
     |más rápid[oa]s?|(?:le|la|les) plus rapides?
 + duration time minutes hours transit delivery days: slowest|langsamste\\w*|más lent[oa]s?|(?:le
     |la|les) plus lente?s?
-+ date time created updated published day: latest|newest|most recent|neueste\\w*|jüngste\\w*
++ date time created updated published day start started since hired joined: latest|newest
+    |most recent|neueste\\w*|jüngste\\w*
     |más reciente|(?:le|la|les) plus récente?s?
-- date time created updated published day year built: oldest|earliest|älteste\\w*|früheste\\w*
+- date time created updated published day year built start started since hired joined: oldest
+    |earliest|älteste\\w*|früheste\\w*
     |más antigu[oa]s?|(?:le|la|les) plus ancien(?:ne)?s?
 + temperature high: hottest|warmest|wärmste\\w*|heißeste\\w*|más (?:cálid|caluros)[oa]s?|(?:le
     |la|les) plus chaude?s?
@@ -65,8 +67,8 @@ _TABLE = """
 + reviews review: most[- ]reviewed|most reviews|meistbewertete\\w*|más reseñad[oa]s?
 + area size: largest|biggest|größte\\w*|más grandes?|(?:le|la|les) plus grande?s?
 - area size: smallest|kleinste\\w*|más pequeñ[oa]s?|(?:le|la|les) plus petite?s?
-+ length distance duration: longest|längste\\w*|más larg[oa]s?|(?:le|la|les) plus longue?s?
-- length distance duration: shortest|kürzeste\\w*|más cort[oa]s?|(?:le|la|les) plus courte?s?
++ length distance duration pages: longest|längste\\w*|más larg[oa]s?|(?:le|la|les) plus longue?s?
+- length distance duration pages: shortest|kürzeste\\w*|más cort[oa]s?|(?:le|la|les) plus courte?s?
 + *: highest|most|best|greatest|höchste\\w*|meisten|más alt[oa]s?|mayor|mejor|(?:le|la
     |les) plus élevée?s?
 - *: lowest|fewest|least|niedrigste\\w*|geringste\\w*|wenigsten|más baj[oa]s?|menor|(?:le|la
@@ -88,6 +90,10 @@ class _Superlative(NamedTuple):
     also: frozenset[str] = frozenset()
 
 
+def _words_in(words: str) -> frozenset[str]:
+    return field_words.words_of_key(words.replace(" ", "_")) | frozenset(words.split())
+
+
 def _read_table() -> tuple[dict[str, _Superlative], str]:
     groups: dict[str, _Superlative] = {}
     patterns = []
@@ -96,7 +102,8 @@ def _read_table() -> tuple[dict[str, _Superlative], str]:
         words, _, forms = line[2:].partition(": ")
         name = f"s{number}"
         first, _, rest = words.partition(", ")
-        named = frozenset() if words == "*" else field_words.words_of_key(first.replace(" ", "_"))
+        # Here `date` and `time` say what is meant, though in other keys they hardly do.
+        named = frozenset() if words == "*" else _words_in(first)
         also = field_words.words_of_key(rest)
         groups[name] = _Superlative({"+": True, "-": False}.get(sign), named, also)
         patterns.append(f"(?P<{name}>{forms})")

@@ -36,8 +36,15 @@ from callmark.records.trace import is_mcp_result, json_inside
 LONGEST_NAME = 8  # words
 MOST_NAMED = 40  # records of one name; with more of them it names nothing
 _NAME_WORD = re.compile(r"[^\W_]+")
-_KEY_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
-_NAMING = frozenset("id ids name title number code sku email username".split())
+_KEY_WORD = re.compile(
+    r"[A-ZÀ-ÖØ-Þ]+(?![a-zß-öø-ÿ])|[A-ZÀ-ÖØ-Þ]?[a-zß-öø-ÿ]+|\d+|[^\W\d_A-Za-zÀ-ÖØ-öø-ÿ]+"
+)
+_NAMING = frozenset(
+    """
+    id ids name title number code sku email username titel bezeichnung nummer kennung nombre título
+    titulo número numero código codigo nom titre intitulé numéro
+    """.split()
+)
 # Words that many records have in common, whatever else their keys say.
 _NOT_NAMING = frozenset("origin destination city status type state country first last".split())
 _DIGIT = re.compile(r"\d")
@@ -78,6 +85,7 @@ class ResultRecord:
     """One object of one result. `last` is the number of the last record inside it."""
 
     __slots__ = (
+        "_texts",
         "children",
         "fields",
         "key",
@@ -109,6 +117,13 @@ class ResultRecord:
         self.fields: list[Field] = []
         self.children: list[ResultRecord] = []
         self.names: list[str] = []
+        self._texts: frozenset[str] | None = None
+
+    def texts(self) -> frozenset[str]:
+        """Its leaves that are texts, once it is whole."""
+        if self._texts is None:
+            self._texts = frozenset(one.value for one in self.fields if isinstance(one.value, str))
+        return self._texts
 
     def holds(self, other: ResultRecord) -> bool:
         return self.number <= other.number <= self.last
@@ -337,8 +352,7 @@ class Names:
             words: list[str] = _NAME_WORD.findall(text.lower())
         else:
             found_words: list[str] = _NAME_WORD.findall(text)
-            folded = {word: fold(word) for word in set(found_words)}
-            words = [folded[word] for word in found_words]
+            words = [one.lower() if one.isascii() else fold(one) for one in found_words]
         if self._lengths.keys().isdisjoint(words):
             return []
         places = [at for at, word in enumerate(words) if word in self._lengths]

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
+from operator import attrgetter
 from typing import NamedTuple
 
 from callmark.grounding import field_words
@@ -197,7 +198,7 @@ _DEED_NOUN = re.compile(
 # What follows a state that is said, and no part of a noun: not `the processing time`.
 _ENDS_HERE = re.compile(
     r"[\s*_`\"”’)\]]*(?:[.,;:!?)|–—]|$|\n|\s-\s|\b(?:and|but|so|because|since|with|though|while"
-    r"|yet|und|aber"
+    r"|yet|too|as well|also|und|aber|auch|ebenfalls|también|aussi|également"
     r"|weil|y|pero|porque|et|mais|car)\b)",
     re.IGNORECASE,
 )
@@ -310,23 +311,32 @@ def _named_in(
 ) -> list[tuple[KnownState, Field]]:
     """Those whose key, or whose object, the clause names: `the refund is completed`."""
     words = {stem(word) for word in _WORD.findall(text[slice(*clause)])}
-    return [row for row in rows if not words.isdisjoint(_names_of(row[1]) - _STATUS_WORDS)]
+    return [
+        row
+        for row in rows
+        if not words.isdisjoint(
+            _names_of(row[1].key, row[1].record.key, tuple(map(_KEY, row[1].record.fields[:40])))
+        )
+    ]
 
 
-def _names_of(field: Field) -> set[str]:
+_KEY = attrgetter("key")
+
+
+@lru_cache(maxsize=1 << 10)  # records of a kind have their keys in common
+def _names_of(key: str, record_key: str, keys: tuple[str, ...]) -> frozenset[str]:
     """What its object is called: by its key, and by `transfer_id` in it."""
-    names = {*key_stems(field.key), *key_stems(field.record.key)}
-    for other in field.record.fields[:40]:
-        words = key_words(other.key)
+    names = {*key_stems(key), *key_stems(record_key)}
+    for other in keys:
+        words = key_words(other)
         if words[-1:] == ("id",) or words[-1:] == ("number",):
-            names.update(key_stems(other.key)[:-1])
-    return names
+            names.update(key_stems(other)[:-1])
+    return frozenset(names - _STATUS_WORDS)
 
 
 def _belongs(field: Field, subject: RecordSubject) -> bool:
-    return any(
-        record is field.record or record.holds(field.record) for record in subject.records[:NEAREST]
-    )
+    number = field.record.number
+    return any(record.number <= number <= record.last for record in subject.records[:NEAREST])
 
 
 def is_stated(outline: Outline, start: int, end: int) -> bool:
@@ -367,6 +377,20 @@ _UNSURE = re.compile(
     r"|close to|next to|towards|via|rather|except|excluding|besides|eligible|also"
     r"|oder|nicht|kein\w*|als|statt|wenn|o|sin|ni|otro|otra|si|ou|pas|sans|autre|que)\b"
     r"|n['’]t\b|->|→|➝|\?",
+    re.IGNORECASE,
+)
+# What follows one of these is said of what stands before it: `Piranesi, in the Auditorium`.
+_SAID_OF = re.compile(
+    r"(?:[(\[,–—]|\s-|\b(?:by|with|at|in|on|from|to|for|of|as|via|bei|beim|im|am|an|mit|von|vom|zu|zum|zur"
+    r"|aus|als|für|par|chez|avec|à|au|en|de|du|des|dans|pour|con|por|del?|para|a|al))"
+    r"(?:\s(?:the|a|an|your|his|her|its|their|der|die|das|dem|den|el|la|los|las|le|les|l['’]))?"
+    r"[\s*_`\"“„«]*$",
+    re.IGNORECASE,
+)
+_NO_NOUN = re.compile(
+    rf"{_ENDS_HERE.pattern}|['’]s\b"
+    r"|\s(?:on|in|at|to|for|from|by|of|until|since|as|too|is|was|am|um|im|bis|seit|auch|en|el|desde"
+    r"|hasta|también|à|depuis|aussi)\b",
     re.IGNORECASE,
 )
 _LISTED = re.compile(r"[^\w\n]*(?:\w+[^\w\n]+){0,5}")
@@ -420,10 +444,12 @@ class KindFields:
         if not self._fields:
             return
         spans = list(_WORD.finditer(text))
-        words = [fold(one[0]) for one in spans]
+        words = [one.lower() if one.isascii() else fold(one) for one in _WORD.findall(text)]
         end = 0
         for at, word in enumerate(words):
-            for length in sorted(self._lengths.get(word, ()), reverse=True) if at >= end else ():
+            if word not in self._lengths or at < end:
+                continue
+            for length in sorted(self._lengths[word], reverse=True):
                 fields = self._fields.get(tuple(words[at : at + length]))
                 if fields:
                     end = at + length
@@ -472,7 +498,11 @@ class KindFields:
         start, end = max(line.start, place.start - BESIDE), min(line.end, place.end + BESIDE)
         words = field_words.words_of_key(field.key)
         around = field_words.words_said(outline.text, start, end)
-        return not words.isdisjoint(around) or is_stated(outline, place.start, place.end)
+        return (
+            not words.isdisjoint(around)
+            or is_stated(outline, place.start, place.end)
+            or _is_said_of(outline.text, start, place)
+        )
 
     def _tells(self, record: ResultRecord, text: str) -> bool:
         """Does any other text or key of the record speak of it?"""
@@ -497,6 +527,12 @@ def _is_same_column(one: Field, other: Field) -> bool:
         return one.record.key == other.record.key or one.record.parent is other.record.parent
     keys, others = ({field.key for field in record.fields} for record in (one.record, other.record))
     return 2 * len(keys & others) >= len(keys | others)
+
+
+def _is_said_of(text: str, start: int, place: Value) -> bool:
+    """`in the Auditorium`, `(Mina Park)`; not `(pending order)`, which says what an order is."""
+    is_whole = place.text[0].isupper() or _NO_NOUN.match(text, place.end) is not None
+    return is_whole and _SAID_OF.search(text, start, place.start) is not None
 
 
 def _subject(binder: Binder, place: Value, sentence: Span) -> RecordSubject | None:

@@ -66,6 +66,7 @@ class ResultSums:
     """Found by number."""
 
     def __init__(self, tree: RecordTree) -> None:
+        self._cells = _Cells()
         self._found: list[ResultSum] = []
         self._times: list[ResultSum] = []
         self._totals: dict[int, list[int]] = {}
@@ -107,7 +108,7 @@ class ResultSums:
     # --- building
 
     def _add_group(self, records: Sequence[ResultRecord]) -> None:
-        columns = list(_columns(records))
+        columns = list(self._cells.columns_of(records))
         for one, other in pairwise(records):
             self._add_gap(one, other)
         if len(self.lengths) < FEW and len(records) * SCALE not in self.lengths:
@@ -151,7 +152,7 @@ class ResultSums:
                         self._add_columns(members, frozenset(key_stems(name)), f"{name}")
 
     def _add_columns(self, records: Sequence[ResultRecord], words: frozenset[str], of: str) -> None:
-        for column in _columns(records):
+        for column in self._cells.columns_of(records):
             self._add_column(column, words.union(key_stems(column.key)), of)
 
     def _add_gap(self, one: ResultRecord, other: ResultRecord) -> None:
@@ -191,7 +192,7 @@ class ResultSums:
 
     def _add_record(self, record: ResultRecord) -> None:
         """Two fields of one record set against each other, and how long it lasts."""
-        lasts = _minutes_of(record)
+        lasts = self._cells.minutes_of(record)
         if lasts is not None:
             column = ResultColumn("duration", (lasts[1],), ())
             self._add_time(lasts[0], "duration", record.path, column)
@@ -259,24 +260,47 @@ def _groups(tree: RecordTree) -> Iterator[list[ResultRecord]]:
     yield from (records for records in groups.values() if len(records) > 1)
 
 
-def _columns(records: Sequence[ResultRecord]) -> Iterator[ResultColumn]:
-    found: dict[str, tuple[list[Field], list[int]]] = {}
-    times: tuple[list[Field], list[int]] = ([], [])
-    for record in records:
-        for field in record.fields[:MOST_COLUMNS]:
-            number = number_in(field)
-            if number is not None:
-                fields, numbers = found.setdefault(field.key, ([], []))
-                fields.append(field)
-                numbers.append(number)
-        lasts = _minutes_of(record)
-        if lasts is not None:
-            times[0].append(lasts[1])
-            times[1].append(lasts[0])
-    for key, (fields, numbers) in list(found.items())[:MOST_COLUMNS]:
-        yield ResultColumn(key, tuple(fields), tuple(numbers))
-    if len(times[0]) > 1:
-        yield ResultColumn("duration", tuple(times[0]), tuple(times[1]), is_time=True)
+class _Cells:
+    """The numbers of records and how long they last: each is read once, however many groups it
+    is a member of."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[int, list[tuple[Field, int]]] = {}
+        self._minutes: dict[int, tuple[int, Field] | None] = {}
+
+    def minutes_of(self, record: ResultRecord) -> tuple[int, Field] | None:
+        if record.number not in self._minutes:
+            self._minutes[record.number] = _minutes_of(record)
+        return self._minutes[record.number]
+
+    def numbers_of(self, record: ResultRecord) -> list[tuple[Field, int]]:
+        found = self._numbers.get(record.number)
+        if found is None:
+            found = self._numbers[record.number] = [
+                (field, number)
+                for field in record.fields[:MOST_COLUMNS]
+                if (number := number_in(field)) is not None
+            ]
+        return found
+
+    def columns_of(self, records: Sequence[ResultRecord]) -> Iterator[ResultColumn]:
+        found: dict[str, tuple[list[Field], list[int]]] = {}
+        times: tuple[list[Field], list[int]] = ([], [])
+        for record in records:
+            for field, number in self.numbers_of(record):
+                column = found.get(field.key)
+                if column is None:
+                    column = found[field.key] = ([], [])
+                column[0].append(field)
+                column[1].append(number)
+            lasts = self.minutes_of(record)
+            if lasts is not None:
+                times[0].append(lasts[1])
+                times[1].append(lasts[0])
+        for key, (fields, numbers) in list(found.items())[:MOST_COLUMNS]:
+            yield ResultColumn(key, tuple(fields), tuple(numbers))
+        if len(times[0]) > 1:
+            yield ResultColumn("duration", tuple(times[0]), tuple(times[1]), is_time=True)
 
 
 def _kinds(records: Sequence[ResultRecord]) -> Iterator[tuple[str, str, list[ResultRecord]]]:

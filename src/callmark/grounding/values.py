@@ -677,3 +677,11 @@ def _without_emphasis(start: int, found: str, text: str) -> str:
     closes = found[-1] == "_" and (found[0] == "_" or _EMPHASIS_START.search(before))
     bare = found.lstrip("_") if opens else found
     return bare.rstrip("_") if closes else bare
+
+
+def is_one_value(leaf: object, kind: str) -> bool:
+    """Is the leaf one value of this kind, and nothing more?"""
+    if isinstance(leaf, int | float) and not isinstance(leaf, bool):
+        return kind == "number"
+    values = values_of(leaf) if isinstance(leaf, str) else ()
+    return len(values) == 1 and values[0].kind == kind and len(values[0].text) + 4 >= len(str(leaf))
