@@ -104,7 +104,6 @@ class Checker:
             arithmetic.find_equations(outline.text, values) if "=" in outline.text else {}
         )
 
-    # Most answers need none of these: they are made when the first value asks.
     @cached_property
     def measures(self) -> Measures:
         return Measures(self.index)
@@ -456,10 +455,10 @@ class Checker:
         if found is not None:
             return self._found(value, *found)
         if self._workings.is_rough(value):
-            worked = self._implied(value, sentence, in_two=True)
-            if worked is None:
-                self._workings.rough.add(value.start)
-            return worked or self._found(value, "unchecked", "rough")
+            if worked := self._implied(value, sentence, in_two=True):
+                return worked
+            self._workings.rough.add(value.start)
+            return self._found(value, "unchecked", "rough")
         if self._workings.is_filtered(value):
             return self._found(value, "unchecked", "some of them")
         return None
