@@ -8,12 +8,12 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import islice
-from typing import NamedTuple
 
 from callmark.grounding.record_tree import (
     Field,
     Mention,
     RecordIndex,
+    RecordSubject,
     ResultRecord,
     key_stems,
     key_words,
@@ -57,18 +57,6 @@ MOST_KIN = 400
 
 
 _COUNTS = frozenset("count counts total num number amount quantity hits size length".split())
-
-
-class RecordSubject(NamedTuple):
-    """What a value is said of. `beside`: the name stands right before it, so that nobody else can
-    be meant; `inherited`: by what the line stands under, or after; `loose`: by what is no name, but
-    tells the record from its siblings; `distant`: in another sentence of its line."""
-
-    records: tuple[ResultRecord, ...]
-    beside: bool = False
-    inherited: bool = False
-    loose: bool = False
-    distant: bool = False
 
 
 def find_kin(fields: Sequence[Field], subject: RecordSubject) -> Field | None:

@@ -13,7 +13,6 @@ from callmark.grounding import arithmetic, field_words
 from callmark.grounding.binding import (
     NEAREST,
     Binder,
-    RecordSubject,
     find_all_kin,
     find_joined,
     find_kin,
@@ -30,6 +29,7 @@ from callmark.grounding.reading import convert, dimension_of, read_otherwise
 from callmark.grounding.record_tree import (
     Field,
     RecordIndex,
+    RecordSubject,
     Series,
     key_stems,
     shape_of,

@@ -653,3 +653,15 @@ def _note(index: dict[_Key, list[Field]], key: _Key, field: Field) -> None:
         index[key] = [field]
     elif len(found) < MAX_CANDIDATES and found[-1] is not field:
         found.append(field)
+
+
+class RecordSubject(NamedTuple):
+    """What a value is said of. `beside`: the name stands right before it, so that nobody else can
+    be meant; `inherited`: by what the line stands under, or after; `loose`: by what is no name, but
+    tells the record from its siblings; `distant`: in another sentence of its line."""
+
+    records: tuple[ResultRecord, ...]
+    beside: bool = False
+    inherited: bool = False
+    loose: bool = False
+    distant: bool = False

@@ -8,13 +8,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from functools import lru_cache
 
-from callmark.grounding.binding import RecordSubject
 from callmark.grounding.dates import Moment
 from callmark.grounding.reading import read_leaf
 from callmark.grounding.record_tree import (
     Field,
     Mention,
     Names,
+    RecordSubject,
     RecordTree,
     ResultRecord,
     key_words,

@@ -12,10 +12,11 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from callmark.grounding import field_words
-from callmark.grounding.binding import NEAREST, Binder, RecordSubject, find_joined, find_kin
+from callmark.grounding.binding import NEAREST, Binder, find_joined, find_kin
 from callmark.grounding.record_tree import (
     Field,
     RecordIndex,
+    RecordSubject,
     ResultRecord,
     key_stems,
     key_words,
