@@ -146,7 +146,7 @@ class FurtherWorkings(Workings):
         if value.form.percent:  # any of the hundred could stand there
             wanted = wanted._replace(step=wanted.high - wanted.low)
         found = work_out_in_two(value, wanted, near, digits)
-        if found is None and digits >= TELLING - 1 and not decimals_of(value):
+        if found is None and value.unit and digits >= TELLING - 1 and not decimals_of(value):
             half = (
                 SCALE * value.form.factor // 2
             )  # `another $582`, without a word that it is rounded
