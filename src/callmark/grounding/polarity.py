@@ -430,7 +430,12 @@ class PolarFields:
         before = [token.word for token in tokens[max(0, first - 4) : first]]
         if not asserted and not _BY_US.isdisjoint(before):
             return False  # `I haven't changed anything` is no word of what has changed by itself
-        if before and before[-1].isdecimal() and words.last + 1 < len(tokens):
+        if (
+            before
+            and before[-1].isdecimal()
+            and words.last + 1 < len(tokens)
+            and words.text[tokens[first - 1].end : tokens[first].start] == " "
+        ):
             return False  # `480 planned minutes`
         if row.is_absent:  # `set a maximum runtime` does not say that there is one
             if not (words.has_number_after or words.is_answered or words.is_had):

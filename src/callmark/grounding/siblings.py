@@ -61,23 +61,6 @@ def are_of_siblings(subject: RecordSubject, fields: Sequence[Field]) -> bool:
     )
 
 
-def find_joined(fields: Sequence[Field], subject: RecordSubject) -> Field | None:
-    """The first whose record, or the one that it is a part of, holds an identifier of the subject
-    as a value. Another record of the same kind is never meant."""
-    kinds = {(one.kind, one.key) for one in subject.records}
-    names = {name for one in subject.records for name in one.names if any(map(str.isdecimal, name))}
-    for field in fields if names else ():
-        record = field.record
-        if (record.kind, record.key) not in kinds and _holds_any(record, names):
-            return field
-    return None
-
-
-def _holds_any(record: ResultRecord, names: set[str]) -> bool:
-    near = [record] if record.parent is None or record.names else [record, record.parent]
-    return any(not names.isdisjoint(one.texts()) for one in near)
-
-
 class SiblingNames:
     """Where an answer, of which these are the `words`, mentions records in such a way."""
 

@@ -12,21 +12,19 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from callmark.grounding import field_words
-from callmark.grounding.binding import Binder
+from callmark.grounding.binding import NEAREST, Binder, find_joined, find_kin
 from callmark.grounding.record_tree import (
-    NEAREST,
     Field,
     RecordIndex,
     RecordSubject,
     ResultRecord,
-    find_kin,
     key_stems,
     key_words,
     stem,
 )
-from callmark.grounding.siblings import find_joined, words_of_name
+from callmark.grounding.siblings import words_of_name
 from callmark.grounding.spans import Outline, Span
-from callmark.grounding.text import STOP_WORDS, fold
+from callmark.grounding.text import STOP_WORDS, fold, fold_words
 from callmark.grounding.values import Value
 
 LONGEST = 40  # characters of a text that is a state or a kind
@@ -451,8 +449,10 @@ class KindFields:
     def _places(self, text: str) -> Iterator[tuple[int, int, list[Field]]]:
         if not self._fields:
             return
+        words = fold_words(_WORD.findall(text))
+        if self._lengths.keys().isdisjoint(words):
+            return
         spans = list(_WORD.finditer(text))
-        words = [one.lower() if one.isascii() else fold(one) for one in _WORD.findall(text)]
         end = 0
         for at, word in enumerate(words):
             if word not in self._lengths or at < end:

@@ -12,18 +12,11 @@ from typing import NamedTuple
 
 from callmark.grounding import arithmetic
 from callmark.grounding.arithmetic import Steps, Wanted, products, share_of, shares, sums, work_out
-from callmark.grounding.binding import Binder
+from callmark.grounding.binding import NEAREST, Binder
 from callmark.grounding.match import Said
 from callmark.grounding.numbers import SCALE, TOLERANCE, decimal_text
-from callmark.grounding.reading import (
-    LONGEST_LEAF,
-    convert,
-    dimension_of,
-    is_money,
-    is_same_unit,
-    read_leaf,
-)
-from callmark.grounding.record_tree import NEAREST, Field, RecordIndex, key_stems, stem
+from callmark.grounding.reading import convert, dimension_of, is_money
+from callmark.grounding.record_tree import Field, RecordIndex, key_stems, stem
 from callmark.grounding.spans import WIDE, Outline, OutlineLine, Span
 from callmark.grounding.sums import ResultSum, ResultSums, days_between, minutes_between
 from callmark.grounding.values import Value, decimals_of
@@ -139,7 +132,11 @@ class Workings:
         if value.kind != "number" or not value.readings:
             return None
         if value.form.percent:
-            return self._announced(value, sentence) or self._calculated(value, sentence)
+            return (
+                self._announced(value, sentence)
+                or self._calculated(value, sentence)
+                or self._of_results(value, sentence)
+            )
         if value.text.isdecimal() and self.index.is_year_before(value.text):
             return Worked("year", "the year before")
         if len(value.readings) > 1 and value.form.factor == 1:  # `30 pence`
@@ -453,6 +450,8 @@ class Workings:
         """The fewer digits a number has, the more has to speak for what it comes from."""
         digits = digits_of(value)
         is_announced = arithmetic.announces_as(one.how, cues)
+        if value.form.percent and one.how != "mean":
+            return False
         match one.how:
             case "duration":
                 return True
@@ -461,6 +460,8 @@ class Workings:
             case "count":
                 return not decimals_of(value) and (one.is_plain or is_linked)
             case "mean":
+                if is_linked and decimals_of(value) and one.because.endswith(" of all"):
+                    return True
                 return is_announced and (is_linked or digits >= TELLING - 1)
             case "part":
                 return digits >= TELLING or is_linked
@@ -599,29 +600,3 @@ class Workings:
             if 1 < len(series.items) < SMALL
         }
         return sorted(lengths | arithmetic.counts_in(cues, stems))
-
-
-class SaidUnits:
-    """What the user measured in what."""
-
-    def __init__(self, said: Said) -> None:
-        self._said = said
-
-    def holds(self, value: Value, turn: int | None) -> bool:
-        """Was the number said in this unit? Of a text too long to be read for units: perhaps."""
-        return self._said.holds(value, turn) and any(
-            (turn is None or at < turn) and (unit is None or is_same_unit(unit, value.unit))
-            for reading in value.readings
-            for unit, at in self._units.get(reading, {}).items()
-        )
-
-    @cached_property
-    def _units(self) -> dict[int, dict[str | None, int]]:
-        found: dict[int, dict[str | None, int]] = {}
-        for turn, text in self._said.texts:
-            for value in read_leaf(text):
-                unit = value.unit if len(text) <= LONGEST_LEAF else None
-                for reading in value.readings:
-                    units = found.setdefault(reading, {})
-                    units[unit] = min(turn, units.get(unit, turn))
-        return found
