@@ -42,6 +42,7 @@ from callmark.records.statements import StatementLabel
 from callmark.records.trace import json_inside
 
 K = TypeVar("K", int, str)
+MomentsSaid = dict[tuple[int | None, ...], list[tuple[Moment, int]]]
 
 # `HAT 023`, `credit card 4421486`: up to three words before digits may be an identifier. Tried
 # where a word begins only: a page of Chinese is one word, and would be tried at each character.
@@ -72,36 +73,35 @@ class Said:
         self._locale = locale
         self._numbers: dict[int, int] = {}
         self._keys: dict[str, int] = {}
-        self._moments: dict[tuple[int | None, ...], list[tuple[Moment, int]]] = {}
+        self._moments: MomentsSaid = {}
         self._endings: dict[str, list[tuple[str, int]]] | None = None
         self._folded: list[tuple[str, int]] = []
         self._indexed = False
         self.texts: list[tuple[int, str]] = []  # once something was asked
 
     def holds(self, value: Value, turn: int | None) -> bool:
-        self._index()
         if value.kind == "number":
             return any(self.holds_number(reading, turn) for reading in value.readings)
         if value.kind == "moment":
             return any(
-                _earlier(at, turn) and stated.agrees(moment)
+                is_earlier(at, turn) and stated.agrees(moment)
                 for stated in value.moments
-                for moment, at in self._moments.get(moment_keys(stated)[0], ())
+                for moment, at in self.known()[1].get(moment_keys(stated)[0], ())
             )
         if value.kind in ("quote", "code"):
-            return self.holds_text(value.key, turn) or self.holds_key(
-                identifier_key(value.key), turn
-            )
+            key = identifier_key(value.key)
+            return self.holds_text(value.key, turn) or self.holds_key(key, turn)
         return self.holds_key(value.key, turn)
 
-    def moments_said(self, key: tuple[int | None, ...]) -> list[Moment]:
+    def known(self) -> tuple[dict[int, int], MomentsSaid]:
+        """All numbers and moments, each with its turn."""
         self._index()
-        return [moment for moment, _ in self._moments.get(key, ())]
+        return self._numbers, self._moments
 
     def holds_key(self, key: str, turn: int | None) -> bool:
         self._index()
         at = self._keys.get(key)
-        return at is not None and _earlier(at, turn)
+        return at is not None and is_earlier(at, turn)
 
     def holds_ending(self, digits: str, turn: int | None) -> bool:
         self._index()
@@ -110,21 +110,21 @@ class Said:
             for key, at in self._keys.items():
                 self._endings.setdefault(key[-PARTIAL_DIGITS:], []).append((key, at))
         return any(
-            ends_in(key, digits) and _earlier(at, turn)
+            ends_in(key, digits) and is_earlier(at, turn)
             for key, at in self._endings.get(digits[-PARTIAL_DIGITS:], ())
         )
 
     def holds_text(self, folded: str, turn: int | None) -> bool:
         self._index()
         return any(
-            _earlier(at, turn) and find_at_boundaries(folded, text) >= 0
+            is_earlier(at, turn) and find_at_boundaries(folded, text) >= 0
             for text, at in self._folded
         )
 
     def holds_number(self, scaled: int, turn: int | None) -> bool:
         self._index()
         return any(
-            _earlier(self._numbers[near], turn)
+            is_earlier(self._numbers[near], turn)
             for near in (scaled, scaled - 1, scaled + 1)
             if near in self._numbers
         )
@@ -195,7 +195,7 @@ def _word_starts(phrase: str) -> list[int]:
     return [0, *(match.end() for match in re.finditer(" (?=[^\\W\\d_])", phrase))]
 
 
-def _earlier(at: int, turn: int | None) -> bool:
+def is_earlier(at: int, turn: int | None) -> bool:
     return turn is None or at < turn
 
 

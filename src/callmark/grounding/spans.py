@@ -9,6 +9,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import accumulate
 from typing import NamedTuple
 
 from callmark.errors import UsageError
@@ -294,6 +295,23 @@ class Outline:
     def sentence_at(self, position: int) -> Span:
         at = bisect_right(self._sentence_starts, position) - 1
         return self.sentences[at] if at >= 0 else (0, len(self.text))
+
+    @cached_property
+    def _denied(self) -> list[Span]:
+        return find_denied(self)
+
+    @cached_property
+    def _denied_ends(self) -> list[int]:
+        return list(accumulate((end for _, end in self._denied), max))
+
+    @property
+    def takes_back(self) -> bool:
+        return bool(self._denied)
+
+    def is_denied(self, position: int) -> bool:
+        """Does the answer say of what stands here that it is not so?"""
+        at = bisect_right(self._denied, (position, len(self.text))) - 1
+        return at >= 0 and position < self._denied_ends[at]
 
     def tells_a_change(self, value: Value, sentence: Span) -> bool:
         """`from $5 to $7`, `instead of`: what is said near this value may be of either side."""
