@@ -14,9 +14,8 @@ import msgspec
 from callmark.records.jsontext import Json, NotJson, canonical_json
 from callmark.records.report import GateRule, Report
 from callmark.records.results import Result
-from callmark.reports.html.overview import Distribution, PageHead, run_head
+from callmark.reports.html.overview import BINS, Distribution, PageHead, run_head
 from callmark.reports.html.page import (
-    BINS,
     Index,
     IndexBuilder,
     Row,

@@ -9,6 +9,7 @@ import json
 from array import array
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from tempfile import TemporaryFile
 from types import TracebackType
 from typing import Any, BinaryIO, Self
@@ -22,7 +23,14 @@ from callmark.records.samples import Expectation, Extractor, ExtractorBy, expect
 from callmark.records.statements import GOOD
 from callmark.records.trace import ThoughtCall, TraceEntry, UserTurn
 from callmark.reports.finished_run import FinishedRun
-from callmark.reports.html.overview import Distribution, PageHead, run_head
+from callmark.reports.html.overview import (
+    Distribution,
+    PageHead,
+    bin_of,
+    failure_kinds,
+    run_head,
+    shares_of,
+)
 from callmark.reports.layout import one_line
 from callmark.resources import data_path
 from callmark.store.files import read_results
@@ -33,7 +41,7 @@ from callmark.summary.trials import Trials
 
 PROMPT_BYTES = 64
 ANSWER_BYTES = 36
-ROW_BYTES = 46  # of the numbers and codes of one row
+ROW_BYTES = 50  # of the numbers and codes of one row
 FACETS: dict[str, str] = {
     "fails": "falls short of",
     "warns": "warned by",
@@ -44,6 +52,7 @@ FACETS: dict[str, str] = {
     "slice": "slice",
     "label": "states something",
     "rule": "flagged by rule",
+    "like": "what went wrong",
     "stop": "stopped by",
 }
 NUMBERS = ("F1 lax", "F1 strict")
@@ -82,6 +91,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     text: str
     facets: Mapping[str, tuple[str, ...]]
     numbers: tuple[float | None, ...]
+    like: tuple[str, ...] = ()  # what went wrong, if it falls short of a gate
 
     @property
     def cost(self) -> int:
@@ -145,8 +155,7 @@ class _FacetBuilder:
 def row_of(
     result: Result, fails: tuple[str, ...] = (), expectation: Expectation | None = None
 ) -> Row:
-    """`fails`: the gates that the sample falls short of; `expectation`: that of the result, where
-    somebody has read it."""
+    """`fails`: the gates that it falls short of; `expectation`: where somebody has read it."""
     scores = result.scores
     eligible = scores is not None and scores.kind == "eligible"
     return Row(
@@ -158,6 +167,7 @@ def row_of(
             scores.lax.f1 if scores is not None and eligible else None,
             scores.strict.f1 if scores is not None and eligible and scores.strict_keys else None,
         ),
+        like=failure_kinds(result),
     )
 
 
@@ -172,8 +182,8 @@ def judge_row(row: Row, short: tuple[str, ...], warnings: Collection[str]) -> Ro
         standing = "falls short"
     elif standing == PASSES and warns:
         standing = ONLY_WARNS
-    facets = {**row.facets, "fails": fails, "warns": warns, "status": (standing, *remarks)}
-    return msgspec.structs.replace(row, facets=facets)
+    judged = {"fails": fails, "warns": warns, "status": (standing, *remarks), "like": row.like}
+    return msgspec.structs.replace(row, facets={**row.facets, **judged})
 
 
 def facets_of(
@@ -192,8 +202,17 @@ def facets_of(
         "locale": () if expectation.locale is None else (expectation.locale,),
         "slice": expectation.slices,
         **_statement_facets(scores),
+        "like": failure_kinds(result) if fails or _is_wrong(result) else (),
         "stop": (result.stop,),
     }
+
+
+def _is_wrong(result: Result) -> bool:
+    """Lost, or flagged by any rule."""
+    scores = result.scores
+    if scores is None or result.status == "error":
+        return True
+    return any(one.is_flag for one in scores.statements)
 
 
 def _statement_facets(scores: Scores | None) -> dict[str, tuple[str, ...]]:
@@ -274,8 +293,8 @@ def _cut(text: str, limit: int) -> str:
 
 
 # Together with style, scripts and head they stay below 60 MB.
-INDEX_BYTES = 21_000_000
-SAMPLE_BYTES = 36_000_000
+INDEX_BYTES = 22_000_000
+SAMPLE_BYTES = 35_000_000
 
 
 class TrialChoice(msgspec.Struct, frozen=True):
@@ -327,7 +346,7 @@ CHUNK_BYTES = 250_000
 STYLES = ("page.css", "sample.css")
 # In this order they are one script. Who shows the page otherwise than as a file replaces the last.
 SCRIPTS = ("text.js", "dom.js", "source.js", "plots.js", "overview.js", "filters.js", "list.js",
-           "json.js", "answer.js", "sample.js", "app.js")  # fmt: skip
+           "json.js", "answer.js", "talk.js", "sides.js", "sample.js", "app.js")  # fmt: skip
 START = "start.js"
 
 _encode = msgspec.json.Encoder().encode
@@ -457,7 +476,6 @@ def _text(text: str) -> str:
 
 
 Read = Callable[[], Iterator[Result]]
-BINS = 10
 
 
 class PageResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -552,9 +570,15 @@ def write_html(finished: FinishedRun, stream: BinaryIO) -> None:
         stream,
         finished.report,
         lambda: iter(()) if results is None else read_results(results),
-        name="report" if results is None else str(results),
+        name="report" if results is None else run_name(results),
         cross_score=finished.cross_score,
     )
+
+
+def run_name(results: Path) -> str:
+    """A run goes by its folder, or by its file where that has a name of its own."""
+    whole = results.resolve()
+    return whole.parent.name or whole.stem if whole.name == "results.jsonl" else whole.stem
 
 
 def write_run_page(
@@ -577,8 +601,7 @@ def write_run_page(
                 sizes.append(len(encoded))
         choice = survey.choice()
         spool.seek(0)
-        # What goes into the file in full can be chosen only after all were seen. Of more than a
-        # page can list, nothing was kept: they are read a second time.
+        # Chosen after all were seen. More than a page can list are read a second time.
         full = (
             map(spool.read, sizes)
             if survey.rows is not None
@@ -608,8 +631,7 @@ class Survey:
         self._own: Counter[int] = Counter()
         self._chance = ChanceSample()
         self._short: dict[int, tuple[str, ...]] | None = None
-        # As long as all of them fit into an index. None: they do not.
-        self.rows: list[Row] | None = []
+        self.rows: list[Row] | None = []  # None: they do not all fit into an index
         self._room = INDEX_BYTES
 
     def add(self, result: Result, size: int = 0) -> None:
@@ -660,7 +682,7 @@ class Survey:
         if self._cross_score is not None:
             pairs = self._chance.pairs(self._cross_score)
             chance = Counter(bin_of(pair.chance) for pair in pairs)
-        return Distribution(_shares(self._own), None if chance is None else _shares(chance))
+        return Distribution(shares_of(self._own), None if chance is None else shares_of(chance))
 
 
 def falling_short(
@@ -675,15 +697,3 @@ def falling_short(
             for row in rows:
                 found.setdefault(samples.index_at(row), []).append(name)
     return {place: tuple(names) for place, names in found.items()}
-
-
-def bin_of(f1: float) -> int:
-    """0 and 1 have a bin of their own: most answers are there."""
-    if f1 <= 0:
-        return 0
-    return BINS + 1 if f1 >= 1 else 1 + min(BINS - 1, int(f1 * BINS))
-
-
-def _shares(counts: Counter[int]) -> tuple[float, ...]:
-    total = sum(counts.values())
-    return tuple(counts[at] / total if total else 0.0 for at in range(BINS + 2))
