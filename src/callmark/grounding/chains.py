@@ -40,6 +40,18 @@ _SHARED = re.compile(
 )
 
 
+_RATE = re.compile(
+    r"\b(?:an?|al|am|im|die|le|la|by|times|fold|whole|mal|veces|fois|multipl\w+|scal\w+|doubl\w+)"
+    r"\s|\b(?:for|für|para|pour|of)\s(?:two|three|four|five|six|zwei|drei|vier|fünf|dos|tres"
+    r"|cuatro|cinco|deux|trois|quatre|cinq)\b|\b(?:both|beide\w*|ambos|les\sdeux)\b",
+    re.IGNORECASE,
+)
+_BRACKETED = re.compile(r"\d[\d.,]*[ \u00a0]?(?:[€$£]|[^\W\d_]{1,12})?\s?\([~≈]?\d[\d.,]*\s?%")
+
+
+_ADDED = re.compile(r"\d\s?\+\s?\d|\bspare\b")
+
+
 class Chained(NamedTuple):
     """How it came about, in words."""
 
@@ -47,7 +59,7 @@ class Chained(NamedTuple):
     because: str
 
 
-class Near(NamedTuple):
+class Operands(NamedTuple):
     """The operands of one number: those stated beside it, those of the records that it is said of,
     those that the user named, and shares in per cent; `cues` are the words around it."""
 
@@ -57,6 +69,9 @@ class Near(NamedTuple):
     percents: Sequence[int]
     cues: str
     has_hundreds: bool  # is anything given per 100 of something?
+    held: Sequence[int]  # all numbers of the results, where they are few
+    named: Sequence[int]  # the leaves whose keys the sentence names
+    counts: Sequence[int]  # how many there are of something
 
 
 def two_steps(numbers: Sequence[int]) -> Iterator[Step]:
@@ -66,6 +81,8 @@ def two_steps(numbers: Sequence[int]) -> Iterator[Step]:
         for each in numbers:
             whole = count // SCALE * each
             for other in numbers:
+                if each < other:
+                    yield whole + count // SCALE * other, "sum", (count, each, other)
                 if other != whole and each not in (other, count):
                     yield other + whole, "sum", (other, count, each)
                     yield abs(other - whole), "difference", (other, count, each)
@@ -115,12 +132,19 @@ def _of_percents(percents: Sequence[int]) -> Callable[[Sequence[int]], Iterator[
     return steps
 
 
-def work_out_in_two(value: Value, wanted: Wanted, near: Near, digits: int) -> Chained | None:
+def is_told_as_rate(cues: str) -> bool:
+    return arithmetic.announces_as("product", cues) or _RATE.search(cues) is not None
+
+
+def work_out_in_two(value: Value, wanted: Wanted, near: Operands, digits: int) -> Chained | None:
     """From what stands beside it, then from what the records have, then from what was said."""
     if value.form.percent:
         return _as_share(wanted, near)
     is_compared = any(arithmetic.announces_as(how, near.cues) for how in ("difference", "sum"))
-    is_rate = arithmetic.announces_as("product", near.cues)
+    is_compared = is_compared or _ADDED.search(near.cues) is not None
+    is_rate = not is_compared and is_told_as_rate(near.cues)
+    if is_compared:
+        near = near._replace(recorded=[*near.named, *near.recorded])
     pools = (
         [*near.stated],
         [*near.stated, *near.recorded],
@@ -137,19 +161,25 @@ def work_out_in_two(value: Value, wanted: Wanted, near: Near, digits: int) -> Ch
         (portions, LEAST_DIGITS, LIKELY),
         (two_steps, LEAST_DIGITS, LIKELY if is_compared or is_rate else LIKELY / 2),
     ):
+        more_of = near.counts if steps is two_steps else ()
         for pool in pools if digits >= least else ():
+            pool = [*more_of, *pool]
             found = work_out(wanted, pool[: 2 * MOST_NEAR], steps, at_most)
             if found is not None:
                 return _chained(found)
     return None
 
 
-def _as_share(wanted: Wanted, near: Near) -> Chained | None:
-    wholes = [*near.stated[1:], *near.recorded, *near.said]
-    for part in near.stated[:1]:
-        found = arithmetic.share_of(wanted, part, wholes, AT_HAND)
-        if found is not None:
-            return _chained(found)
+def _as_share(wanted: Wanted, near: Operands) -> Chained | None:
+    """Of what stands right before it; `13 (43%)` leaves no doubt which part it is."""
+    is_bracketed = _BRACKETED.search(near.cues) is not None
+    wholes: list[int] = []
+    for more in (near.stated[1:], near.recorded, [*near.said, *near.held]):
+        wholes += more
+        for part in near.stated[:1]:
+            found = arithmetic.share_of(wanted, part, wholes, 1.0 if is_bracketed else AT_HAND)
+            if found is not None:
+                return _chained(found)
     return None
 
 

@@ -10,24 +10,28 @@ from itertools import islice
 from typing import NamedTuple
 
 from callmark.grounding import arithmetic, field_words
-from callmark.grounding.binding import Binder, Measures, SaidUnits, is_like, is_named_by
-from callmark.grounding.claims import DURATION, EXAMPLE, why_not_claimed
+from callmark.grounding.binding import (
+    NEAREST,
+    Binder,
+    find_all_kin,
+    find_joined,
+    find_kin,
+    is_like,
+    is_named_by,
+)
+from callmark.grounding.claims import DURATION, EXAMPLE, read_place, why_not_claimed
+from callmark.grounding.field_words import Measures, SaidUnits
 from callmark.grounding.further import FurtherWorkings
 from callmark.grounding.match import Said
 from callmark.grounding.misreading import Slips
 from callmark.grounding.numbers import SCALE, decimal_text
-from callmark.grounding.reading import convert, read_otherwise
+from callmark.grounding.reading import convert, dimension_of, read_otherwise
 from callmark.grounding.record_tree import (
-    NEAREST,
     Field,
     RecordIndex,
     RecordSubject,
     Series,
-    find_all_kin,
-    find_joined,
-    find_kin,
     key_stems,
-    key_words,
     shape_of,
     stem,
 )
@@ -43,12 +47,13 @@ MOST_LISTS = 200  # of one noun that are looked through for those of a record
 MOST_OWN = 8  # values of one record under one key; with more, nobody can say which is meant
 SMALL = 13  # a whole number below it stands in every result
 _WORD = re.compile(r"[^\W\d_]{2,}")
-_COUNTS = frozenset("count counts total num number amount quantity hits size length".split())
 _ALL_OF_THEM = re.compile(
     r"\b(?:there (?:are|is|were)|found|(?:have|has|had|lists?|shows?|returned|includes?|contains?"
     r"|holds?)(?: a total of| all)?|total of|all|es gibt|hat|hay|tiene|il y a)\s(?:the\s)?$",
     re.IGNORECASE,
 )
+_CUT = re.compile(r"(?:…|\.\.\.)[-_/:]?$")
+_IT = re.compile(r"[\s*_]*(?:it|they|he|she|es|sie|er|il|elle|ils|elles)\b", re.IGNORECASE)
 _THE = re.compile(r"\b(?:the|this|that|der|die|das|diese[rns]?|el|los|les|ces?)\s[$€£]?$", re.I)
 _UNIT = re.compile(r"[ \u00a0-]?([^\W\d_]{1,12})")
 _WORDS_BEFORE = re.compile(r"(?<![^\W\d_])(?:[^\W\d_]+ ){0,2}[^\W\d_]+[ #]{1,2}$")
@@ -90,9 +95,7 @@ class Checker:
         self.outline = outline
         self.values = values
         self.index = index
-        self.measures = Measures(index)
         self.said = said
-        self._said_units = SaidUnits(said)
         self.failed, self._named = failed, named
         self.turn_at = turn_at
         self._worked_out: dict[int, StatementFinding] = {}
@@ -102,7 +105,15 @@ class Checker:
             arithmetic.find_equations(outline.text, values) if "=" in outline.text else {}
         )
 
-    # Most answers need none of these three: they are made when the first value asks.
+    # Most answers need none of these: they are made when the first value asks.
+    @cached_property
+    def measures(self) -> Measures:
+        return Measures(self.index)
+
+    @cached_property
+    def _said_units(self) -> SaidUnits:
+        return SaidUnits(self.said)
+
     @cached_property
     def _slips(self) -> Slips:
         return Slips(self.index)
@@ -144,7 +155,11 @@ class Checker:
             return StatementFinding(value.start, value.end, label, "equation", (), because)
         turn = self.turn_at(value.start)
         sentence = self.outline.sentence_at(value.start)
-        fields, wrong = self.measures.in_its_unit(value, self.index.stating(value, turn))
+        if value.kind == "identifier" and value.text.startswith("#"):
+            value = read_place(self.outline, value, self.index, turn)
+        fields, wrong = self.index.stating(value, turn), list[Field]()
+        if value.unit or value.form.factor > 1:
+            fields, wrong = self.measures.in_its_unit(value, fields)
         joined = self._joined(value, turn)
         if joined is not None:
             return joined
@@ -165,10 +180,11 @@ class Checker:
             or self._other_than_named(value, sentence)
             or self._said(value, turn)
             or self._implied(value, sentence)
-            or self._mismatched(value, wrong)
+            or self._mismatched(value, [one for one in wrong if self._could_be(value, one)])
             or self._identifier(value, sentence)
             or self._not_claimed(value, sentence)
             or self._implied(value, sentence, in_two=True)
+            or self._mismatched(value, wrong)
             or self._unsupported(value)
         )
 
@@ -220,7 +236,7 @@ class Checker:
                     self._not_claimed(value, sentence) or counted
                 )
             return counted
-        linked = self._linked(value, fields, sentence)
+        linked = self._binder.linked(value, fields, sentence)
         if linked:
             return self._bind(value, sentence, linked)
         other = self._other_than_named(value, sentence)
@@ -228,7 +244,7 @@ class Checker:
             return other
         turn = self.turn_at(value.start)
         near = [field for field in wrong if self.measures.is_of_its_kind(value, field)]
-        near = near or self._linked(value, wrong, sentence)
+        near = near or self._binder.linked(value, wrong, sentence)
         found = (
             self._converted(value, turn)
             or self._in_another_unit(value, wrong, turn)
@@ -242,31 +258,6 @@ class Checker:
         if DURATION.match(self.text, value.end):
             return self._found(value, "not_claimed", "duration")
         return self._found(value, "unchecked", "small number")
-
-    def _linked(self, value: Value, fields: Sequence[Field], sentence: Span) -> list[Field]:
-        """Those with words of their key, or with the words beside the number in them, near it."""
-        if not fields:
-            return []
-        start, end = max(sentence[0], value.start - 60), min(sentence[1], value.end + 40)
-        near = {stem(word) for word in _WORD.findall(self.text[start:end])}
-        after = _WORD.search(self.text, value.end, min(len(self.text), value.end + 20))
-        noun = stem(after[0]) if after else None
-        keys = {field.key for field in fields}
-        spoken_of = {key for key in keys if near.intersection(key_stems(key))}
-        if noun is not None:  # `12 boats` is what a count may be a count of
-            spoken_of.update(key for key in keys if not _COUNTS.isdisjoint(key_words(key)))
-        if len(spoken_of) == len(keys):
-            return list(fields)
-        return [
-            field
-            for field in fields
-            if field.key in spoken_of
-            or (
-                noun is not None
-                and isinstance(field.value, str)
-                and noun in map(stem, _WORD.findall(field.value[:60]))
-            )
-        ]
 
     def _counted(self, value: Value, sentence: Span) -> StatementFinding | None:
         """`4 passengers`, where some list of passengers has four, and more than the record has of
@@ -328,9 +319,15 @@ class Checker:
 
     # --- matching
 
+    def _could_be(self, value: Value, field: Field) -> bool:
+        return isinstance(field.value, str) or self.measures.could_measure(value, field)
+
     def _converted(self, value: Value, turn: int | None) -> StatementFinding | None:
         if not value.unit:
             return None
+        cents = self.measures.in_cents(value) if dimension_of(value.unit) == "money" else None
+        if cents is not None and cents.counts_for(turn):
+            return self._found(value, "converted", "unit", cents)
         half = arithmetic.half_unit(value)
         field = self.measures.converted(value, half)
         if field is not None and field.counts_for(turn):
@@ -366,6 +363,9 @@ class Checker:
         return self._found(value, "unit_mismatch", "unit", wrong[0], because=because)
 
     def _reread(self, value: Value, turn: int | None) -> StatementFinding | None:
+        window = self.index.window_at(value) if value.kind == "moment" else None
+        if window is not None and window.counts_for(turn):
+            return self._found(value, "supported", "reread", window)
         other = read_otherwise(self.text, value, is_listed=self._binder.is_in_list(value))
         stating = self.index.stating(other, turn) if other is not None else []
         if other is None or not stating:
@@ -389,7 +389,7 @@ class Checker:
             fields = self.index.numbers[number][:8]
             is_clear = is_hedged or decimals_of(value)
             alike = [one for one in fields if self.measures.is_of_its_kind(value, one)]
-            linked = fields if is_clear else alike or self._linked(value, fields, sentence)
+            linked = fields if is_clear else alike or self._binder.linked(value, fields, sentence)
             if linked:
                 return self._found(value, "rounded", "match", linked[0])
         return None
@@ -413,7 +413,12 @@ class Checker:
         return None
 
     def _ending(self, value: Value) -> StatementFinding | None:
-        """`ending in 7880`, and four digits or more of an identifier."""
+        """`ending in 7880`, and four digits or more of an identifier; `pricing-…-q2wlz`."""
+        if value.kind == "identifier" and _CUT.search(
+            self.text[max(0, value.start - 4) : value.start]
+        ):
+            field = self.index.ends_with(value.key)
+            return None if field is None else self._found(value, "supported", "ending", field)
         if not value.text.isdecimal() or len(value.text) < 3:
             return None
         if len(value.text) < 5 and not names_an_ending(self.text, value.start):
@@ -453,7 +458,12 @@ class Checker:
         if found is not None:
             return self._found(value, *found)
         if self._workings.is_rough(value):
-            return self._found(value, "unchecked", "rough")
+            worked = self._implied(value, sentence, in_two=True)
+            if worked is None:
+                self._workings.rough.add(value.start)
+            return worked or self._found(value, "unchecked", "rough")
+        if self._workings.is_filtered(value):
+            return self._found(value, "unchecked", "some of them")
         return None
 
     # --- binding
@@ -586,7 +596,9 @@ class Checker:
             len(value.text.strip("0.")) > 3
             or (self._is_sum_of_one(value) and are_of_siblings(subject, fields[:MOST_OWN]))
         )
-        if subject.inherited or subject.distant or (subject.loose and not is_telling):
+        start = self.outline.sentence_at(value.start)[0]
+        is_distant = subject.distant and _IT.match(self.text, start) is None
+        if subject.inherited or is_distant or (subject.loose and not is_telling):
             label = self._binder.label_of(value) | self._binder.words_beside(value)
             fields = [
                 field
@@ -659,6 +671,8 @@ class Checker:
             named = self._binder.named_fields(subject, noun, value)
         if not named or any(self._states(field, value) for field in named):
             return None
+        if Slips.is_slip(value, named[0]) and not self.index.is_prose:
+            return self._found(value, "unsupported", "misread", named[0])
         total = self._workings.total_of(value, named[0].key)
         if total is not None:  # `18 parcels delivered`, of several records
             return self._found(value, "derived", total.rule, *total.fields, because=total.because)
@@ -683,6 +697,8 @@ class Checker:
     def _implied(
         self, value: Value, sentence: Span, *, in_two: bool = False
     ) -> StatementFinding | None:
+        if in_two and self._slips.leaf_near(value, self.turn_at(value.start)) is not None:
+            return None  # a slip is likelier than two steps
         find = self._workings.find_in_two if in_two else self._workings.find
         worked = find(value, sentence)
         if worked is None:

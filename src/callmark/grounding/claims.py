@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import re
 
+from callmark.grounding.numbers import SCALE
+from callmark.grounding.record_tree import RecordIndex
 from callmark.grounding.spans import Outline, Span
 from callmark.grounding.values import Value
 from callmark.records.statements import StatementLabel
@@ -37,6 +39,12 @@ EXAMPLE = re.compile(
 # `35.1 l/100 km`, `7.6 g per 100 g`: what a rate is given per.
 _PER = re.compile(r"(?:\b(?:per|pro|por|par|je|every|cada|chaque|sur|auf|all[es]?)\s|/\s?)$", re.I)
 _POWER = re.compile(r"10{1,6}|1[,. ]?000(?:[,. ]000)?")
+MULTIPLIED = re.compile(
+    r"\b(?:multipl\w+|scal\w+|factor|faktor|facteur)\b[^.\n]{0,30}\b(?:by|of|mit|um|von|por|de|par)"
+    r"\s$",
+    re.IGNORECASE,
+)
+_BOUND = re.compile(r"[<>≤≥]=?\s?[$€£]?$")  # what the answer sorts by
 _SOME = re.compile(r"\b(?:mid|low|high|early|late|upper|lower)[ -][$€£]?$", re.IGNORECASE)
 _NEARLY = re.compile(
     r"(?:\b(?:about|around|approx\w*\.?|roughly|nearly|almost|some|circa|ca\.|etwa|rund|gegen"
@@ -45,6 +53,9 @@ _NEARLY = re.compile(
 )
 # `three quarters of an hour after` is worked out; `5:16 per mile` is no time of day.
 _PACE = re.compile(r"\s?(?:/|per\b|pro\b|por\b|par\b|je\b|a\s)\s?(?:km|mi|miles?|laps?|100)", re.I)
+
+_PLACE = re.compile(r"#[1-9]\d{0,3}")
+MOST_PLACES = 200
 
 Unclaimed = tuple[StatementLabel, str]
 
@@ -63,6 +74,10 @@ def why_not_claimed(outline: Outline, value: Value, sentence: Span) -> Unclaimed
         return "not_claimed", "own text"
     if _POWER.fullmatch(value.text) and _PER.search(before):
         return "not_claimed", "basis"
+    if value.kind == "number" and _BOUND.search(before):
+        return "unchecked", "threshold"
+    if value.kind == "number" and MULTIPLIED.search(text[max(0, value.start - 40) : value.start]):
+        return "unchecked", "factor"
     if value.kind == "number" and _SOME.search(before):  # `the mid-$130s`
         return "unchecked", "rough"
     if value.moments:
@@ -81,3 +96,19 @@ def _of_moment(text: str, value: Value, before: str) -> Unclaimed | None:
     if _NEARLY.search(before) and not (moment.minute or 0) % 10:
         return "unchecked", "rough"
     return None
+
+
+def read_place(outline: Outline, value: Value, index: RecordIndex, turn: int | None) -> Value:
+    """`#18` is the 18th, where a record with this number is named beside it and nothing is called
+    so."""
+    if not _PLACE.fullmatch(value.text) or index.stating(value, turn):
+        return value
+    digits = value.text[1:]
+    number = value._replace(kind="number", text=digits, readings=(int(digits) * SCALE,))
+    said = outline.text[slice(*outline.sentence_at(value.start))]
+    is_named = any(
+        isinstance(one.value, str) and len(one.value) > 2 and one.value in said
+        for field in index.stating(number, turn)[:MOST_PLACES]
+        for one in field.record.fields
+    )
+    return number if is_named else value

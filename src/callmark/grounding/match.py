@@ -89,9 +89,8 @@ class Said:
                 for moment, at in self.known()[1].get(moment_keys(stated)[0], ())
             )
         if value.kind in ("quote", "code"):
-            return self.holds_text(value.key, turn) or self.holds_key(
-                identifier_key(value.key), turn
-            )
+            key = identifier_key(value.key)
+            return self.holds_text(value.key, turn) or self.holds_key(key, turn)
         return self.holds_key(value.key, turn)
 
     def known(self) -> tuple[dict[int, int], MomentsSaid]:

@@ -44,7 +44,7 @@ LONG_TEXT = 40  # a longer text may assert what a field denies
 _TOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 # A clause with one of these says nothing of how things are …
 _NOT_SAID = re.compile(
-    r"\b(?:if|whether|would|could|might|may|unless|should|add|adding|importance|regarding"
+    r"\b(?:if|whether|would|could|might|(?<!\d\s)may(?!\s\d)|unless|should|add|adding|importance|regarding"
     r"|please(?!\s(?:note|be\saware|keep\sin\smind|remember)))\b|\?",
     re.IGNORECASE,
 )
@@ -430,7 +430,12 @@ class PolarFields:
         before = [token.word for token in tokens[max(0, first - 4) : first]]
         if not asserted and not _BY_US.isdisjoint(before):
             return False  # `I haven't changed anything` is no word of what has changed by itself
-        if before and before[-1].isdecimal() and words.last + 1 < len(tokens):
+        if (
+            before
+            and before[-1].isdecimal()
+            and words.last + 1 < len(tokens)
+            and words.text[tokens[first - 1].end : tokens[first].start] == " "
+        ):
             return False  # `480 planned minutes`
         if row.is_absent:  # `set a maximum runtime` does not say that there is one
             if not (words.has_number_after or words.is_answered or words.is_had):

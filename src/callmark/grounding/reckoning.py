@@ -4,7 +4,6 @@ ends after a start, and how far two of them lie apart."""
 from __future__ import annotations
 
 import re
-from calendar import monthrange
 from collections.abc import Iterable, Iterator
 from datetime import date, timedelta
 from functools import cached_property
@@ -89,8 +88,9 @@ def _shifted(day: date, term: Term, sign: int) -> date | None:
         if term.kind == "days":
             return day + timedelta(days=sign * term.number)
         months = day.year * 12 + day.month - 1 + sign * term.number
-        year, month = divmod(months, 12)
-        return date(year, month + 1, min(day.day, monthrange(year, month + 1)[1]))
+        first = date(months // 12, months % 12 + 1, 1)
+        last = date((months + 1) // 12, (months + 1) % 12 + 1, 1) - timedelta(days=1)
+        return first.replace(day=min(day.day, last.day))
     except (ValueError, OverflowError):
         return None
 

@@ -28,7 +28,7 @@ from callmark.grounding.evidence import (
 )
 from callmark.grounding.numbers import SCALE, TOLERANCE, of_json
 from callmark.grounding.reading import read_leaf
-from callmark.grounding.text import fold
+from callmark.grounding.text import fold, fold_words
 from callmark.grounding.values import Value, identifier_key
 from callmark.records.jsontext import Json, want_list
 from callmark.records.trace import is_mcp_result, json_inside
@@ -352,7 +352,7 @@ class Names:
             words: list[str] = _NAME_WORD.findall(text.lower())
         else:
             found_words: list[str] = _NAME_WORD.findall(text)
-            words = [one.lower() if one.isascii() else fold(one) for one in found_words]
+            words = fold_words(found_words)
         if self._lengths.keys().isdisjoint(words):
             return []
         places = [at for at, word in enumerate(words) if word in self._lengths]
@@ -413,6 +413,7 @@ def shape_of(identifier: str) -> str:
 
 _BEFORE = frozenset("prev previous prior last yoy ly earlier".split())
 SHORT_CODE = 4
+_WINDOW = re.compile(r"([01]\d|2[0-4])\s?[-–]\s?([01]\d|2[0-4])")
 LONG_TEXT = 400  # characters of a text that tells a story
 DESCRIPTION = 200  # of one that describes something
 FEW_FIELDS = 8
@@ -609,6 +610,28 @@ class RecordIndex:
         found = self._endings.get(digits[-4:], ())
         return next((field for key, field in found if key.endswith(digits)), None)
 
+    def ends_with(self, key: str) -> Field | None:
+        """A leaf whose identifier ends so, after a hyphen."""
+        found = (one for one in self.identifiers if one.endswith(f"-{key}"))
+        whole = next(found, None)
+        return None if whole is None else self.identifiers[whole][0]
+
+    def window_at(self, value: Value) -> Field | None:
+        """`16-20`, where 4 PM is meant."""
+        moment = value.moments[0] if value.moments else None
+        if moment is None or moment.hour is None or moment.has_day or moment.minute:
+            return None
+        return self._windows.get(moment.hour)
+
+    @cached_property
+    def _windows(self) -> dict[int, Field]:
+        found: dict[int, Field] = {}
+        for field in self.tree.fields:
+            window = _WINDOW.fullmatch(field.value) if isinstance(field.value, str) else None
+            for hour in window.groups() if window else ():
+                found.setdefault(int(hour), field)
+        return found
+
     @cached_property
     def _endings(self) -> dict[str, list[tuple[str, Field]]]:
         endings: dict[str, list[tuple[str, Field]]] = {}
@@ -632,12 +655,6 @@ def _note(index: dict[_Key, list[Field]], key: _Key, field: Field) -> None:
         found.append(field)
 
 
-# --- which leaves belong to the records that a value is said of
-
-NEAREST = 12  # records of one name that are looked at
-MOST_KIN = 400
-
-
 class RecordSubject(NamedTuple):
     """What a value is said of. `beside`: the name stands right before it, so that nobody else can
     be meant; `inherited`: by what the line stands under, or after; `loose`: by what is no name, but
@@ -648,63 +665,3 @@ class RecordSubject(NamedTuple):
     inherited: bool = False
     loose: bool = False
     distant: bool = False
-
-
-def find_kin(fields: Sequence[Field], subject: RecordSubject) -> Field | None:
-    """The first that belongs to a record of the subject, or to one that holds it."""
-    if len(subject.records) == 1:  # nearly always; and there may be hundreds of fields
-        first, last = subject.records[0].number, subject.records[0].last
-        for field in fields:
-            number = field.record.number
-            if first <= number <= last or number <= first <= field.record.last:
-                return field
-        return None
-    for field in fields:
-        if any(record.is_kin(field.record) for record in subject.records):
-            return field
-    return None
-
-
-def find_all_kin(fields: Sequence[Field], subject: RecordSubject) -> list[Field]:
-    if len(subject.records) == 1:
-        first, last = subject.records[0].number, subject.records[0].last
-        return [
-            field
-            for field in fields[:MOST_KIN]
-            if first <= field.record.number <= last
-            or field.record.number <= first <= field.record.last
-        ]
-    return [
-        field
-        for field in fields[:MOST_KIN]
-        if any(record.is_kin(field.record) for record in subject.records[:NEAREST])
-    ]
-
-
-def find_joined(fields: Sequence[Field], subject: RecordSubject) -> Field | None:
-    """The first whose record, or the one that it is a part of, holds an identifier of the subject
-    as a value. Another record of the same kind is never meant."""
-    kinds = {(one.kind, one.key) for one in subject.records}
-    names = {name for one in subject.records for name in one.names if any(map(str.isdecimal, name))}
-    for field in fields if names else ():
-        record = field.record
-        if (record.kind, record.key) not in kinds and _holds_any(record, names):
-            return field
-    return None
-
-
-def _holds_any(record: ResultRecord, names: set[str]) -> bool:
-    near = [record] if record.parent is None or record.names else [record, record.parent]
-    return any(not names.isdisjoint(one.texts()) for one in near)
-
-
-def descend(subject: RecordSubject, loose: Sequence[Mention]) -> RecordSubject:
-    """To the parts of these records that are told apart by what they are."""
-    inner = {
-        record.number: record
-        for mention in loose
-        for record in mention.records
-        if any(one.holds(record) and one is not record for one in subject.records)
-    }
-    kept = tuple(record for _, record in sorted(inner.items()))
-    return subject._replace(records=kept, loose=True) if kept else subject

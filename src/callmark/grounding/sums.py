@@ -10,7 +10,8 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from itertools import combinations, pairwise
+from functools import cached_property
+from itertools import combinations, islice, pairwise, permutations
 from typing import NamedTuple
 
 from callmark.grounding.dates import Moment
@@ -34,6 +35,9 @@ _ENDS = frozenset(
     "end ends ended until to till arrival arrive arrives arrived arr finish finished close"
     " closes".split()
 )
+
+
+_NO_WEIGHTS = frozenset("id ids number no nr num code zip year index rank position crn".split())
 
 
 class ResultSum(NamedTuple):
@@ -67,7 +71,8 @@ class ResultSums:
         self._times: list[ResultSum] = []
         self._totals: dict[int, list[int]] = {}
         self.lengths: list[int] = []  # how many records there are of a kind
-        for records in _groups(tree):
+        self._groups = list(_groups(tree))
+        for records in self._groups:
             self._add_group(records)
         for record in tree.records:
             self._add_record(record)
@@ -80,6 +85,21 @@ class ResultSums:
         at = bisect_left(found, low, key=lambda one: one.number)
         stop = bisect_left(found, high + 1, key=lambda one: one.number)
         return found[at : min(stop, at + MOST_NEAR)]
+
+    @cached_property
+    def weighed(self) -> list[tuple[int, str]]:
+        """What one column comes to if another one weighs it, and its mean then; of all records and
+        of all but those of one kind."""
+        found: list[tuple[int, str]] = []
+        for records in islice(self._groups, FEW):
+            groups = [records]
+            if len(records) <= MOST_SORTED:
+                for _, _, kind in islice(_kinds(records), FEW):
+                    left_out = {one.number for one in kind}
+                    groups.append([one for one in records if one.number not in left_out])
+            for group in groups:
+                found += _weigh(group)
+        return sorted(dict.fromkeys(found))
 
     def totals_with(self, number: int) -> list[int]:
         """What the columns that hold this number come to."""
@@ -156,6 +176,8 @@ class ResultSums:
         because = f"{column.key} of {of}"
         self._add(abs(total), "sum" if of == "all" else "part", because, column, words)
         self._add(abs(total) // len(numbers), "mean", because, column, words)
+        if of == "all":  # how many have one at all
+            self._add(len(numbers) * SCALE, "count", because, column, words, False)
         gains = sum(number for number in numbers if number > 0)
         if gains not in (0, total):  # what came in, and what went out
             self._add(gains, "sum", because, column, words)
@@ -175,6 +197,10 @@ class ResultSums:
             column = ResultColumn("duration", (lasts[1],), ())
             self._add_time(lasts[0], "duration", record.path, column)
         fields = [(one, number) for one in record.fields[:FEW] if (number := number_in(one))]
+        if 2 < len(fields) == len(record.fields):  # `income: {grants, gifts, interest}`
+            column = ResultColumn(record.key, tuple(one for one, _ in fields), ())
+            total = abs(sum(number for _, number in fields))
+            self._add(total, "sum", record.path, column, frozenset(key_stems(record.key)))
         for (one, first), (other, second) in combinations(fields, 2):
             self._add(
                 abs(first - second),
@@ -202,6 +228,25 @@ class ResultSums:
     def _add_time(self, number: int, how: str, because: str, column: ResultColumn) -> None:
         if number:
             self._times.append(ResultSum(number, how, because, frozenset(), column.fields[0]))
+
+
+def _weigh(records: Sequence[ResultRecord]) -> Iterator[tuple[int, str]]:
+    rows = [{one.key: number_in(one) for one in record.fields[:FEW]} for record in records]
+    keys = list(
+        dict.fromkeys(
+            key
+            for row in rows
+            for key, one in row.items()
+            if one is not None and _NO_WEIGHTS.isdisjoint(key_words(key))
+        )
+    )
+    for key, weight in permutations(keys[:FEW_KINDS], 2):
+        pairs = [(row[key], row[weight]) for row in rows if row.get(key) and row.get(weight)]
+        total = sum(abs(one or 0) * abs(other or 0) for one, other in pairs)
+        weights = sum(abs(other or 0) for _, other in pairs)
+        if len(pairs) > 1 and weights:
+            yield total // weights, f"{key}, weighed by {weight}"
+            yield total // SCALE, f"{key} times {weight}"
 
 
 def _groups(tree: RecordTree) -> Iterator[list[ResultRecord]]:

@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 from callmark.grounding import arithmetic
 from callmark.grounding.arithmetic import Steps, Wanted, products, share_of, shares, sums, work_out
-from callmark.grounding.binding import Binder
+from callmark.grounding.binding import NEAREST, Binder
 from callmark.grounding.match import Said
 from callmark.grounding.numbers import SCALE, TOLERANCE, decimal_text
 from callmark.grounding.reading import convert, dimension_of, is_money
-from callmark.grounding.record_tree import NEAREST, Field, RecordIndex, key_stems, stem
+from callmark.grounding.record_tree import Field, RecordIndex, key_stems, stem
 from callmark.grounding.spans import WIDE, Outline, OutlineLine, Span
 from callmark.grounding.sums import ResultSum, ResultSums, days_between, minutes_between
 from callmark.grounding.values import Value, decimals_of
@@ -132,7 +132,11 @@ class Workings:
         if value.kind != "number" or not value.readings:
             return None
         if value.form.percent:
-            return self._announced(value, sentence) or self._calculated(value, sentence)
+            return (
+                self._announced(value, sentence)
+                or self._calculated(value, sentence)
+                or self._of_results(value, sentence)
+            )
         if value.text.isdecimal() and self.index.is_year_before(value.text):
             return Worked("year", "the year before")
         if len(value.readings) > 1 and value.form.factor == 1:  # `30 pence`
@@ -446,6 +450,8 @@ class Workings:
         """The fewer digits a number has, the more has to speak for what it comes from."""
         digits = digits_of(value)
         is_announced = arithmetic.announces_as(one.how, cues)
+        if value.form.percent and one.how != "mean":
+            return False
         match one.how:
             case "duration":
                 return True
@@ -454,6 +460,8 @@ class Workings:
             case "count":
                 return not decimals_of(value) and (one.is_plain or is_linked)
             case "mean":
+                if is_linked and decimals_of(value) and one.because.endswith(" of all"):
+                    return True
                 return is_announced and (is_linked or digits >= TELLING - 1)
             case "part":
                 return digits >= TELLING or is_linked
