@@ -124,6 +124,36 @@ def _big_result(n: int) -> Input:
     return "R7 costs $7.50.", {"rows": rows}, ""
 
 
+def _names(n: int) -> Input:
+    rows = [{"name": f"Quay House {i:05d}", "price": i * 3} for i in range(n)]
+    return "We have " + ", ".join(f"Quay House {i:05d} ({i * 3})" for i in range(n)), rows, ""
+
+
+def _beginnings(n: int) -> Input:
+    titles = [f"The big harbour of number{i} town" for i in range(n)]
+    return ". ".join(f"The big harbour of number{i * 2} town" for i in range(n)), titles, ""
+
+
+def _one_sentence(n: int) -> Input:
+    rows = [{"id": f"A{i}", "price": i * 7 % 1000 + 0.25} for i in range(n)]
+    return "It is " + ", ".join(f"${i * 3 % 700 + 0.11} for A{i}" for i in range(n)), rows, ""
+
+
+def _alike_quotations(n: int) -> Input:
+    text = ". ".join(f'He said "row of table number{i * 2}"' for i in range(n))
+    return text, {"lines": [f"This is the row of table number{i}" for i in range(n)]}, ""
+
+
+def _states(n: int) -> Input:
+    rows = [{"id": f"T{i}", "status": "open" if i % 2 else "closed"} for i in range(n)]
+    return ". ".join(f"Ticket T{i} is closed" for i in range(n)), rows, ""
+
+
+def _many_calls(n: int) -> Input:
+    rows = {str(i): {"name": f"City{i}", "temperature": i % 50} for i in range(n)}
+    return ". ".join(f"In City{i} it is {i % 40} degrees" for i in range(n)), rows, ""
+
+
 SHAPES = (
     Shape("many sentences over few words, many short leaves", 600, _sentences),
     Shape("one word, over and over", 4000, _the),
@@ -143,6 +173,12 @@ SHAPES = (
     Shape("many deeds", 500, _deeds),
     Shape("an answer in JSON", 500, _json_answer),
     Shape("a short answer to a large result", 3000, _big_result),
+    Shape("one sentence of many names", 250, _names),
+    Shape("texts that begin alike", 400, _beginnings),
+    Shape("one sentence of many prices", 250, _one_sentence),
+    Shape("quotations that are alike", 300, _alike_quotations),
+    Shape("many states", 400, _states),
+    Shape("records by their names", 400, _many_calls),
 )
 
 

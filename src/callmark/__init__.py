@@ -16,8 +16,10 @@ if TYPE_CHECKING:
         compare,
         merge,
         parse_tool_calls,
+        read_results,
         run,
         score_item,
+        statements,
         summarize_results,
         validate_sharding,
     )
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from callmark.plugins import call_format, importer, report, runner, scorer
     from callmark.probe.outputs import tool_use_fidelity
     from callmark.records.report import Report
+    from callmark.records.results import Result
     from callmark.records.samples import sample_id_of, shard_of
     from callmark.run.preview import DryRun
     from callmark.run.verify import verify_dataset
@@ -42,6 +45,7 @@ _PUBLIC: dict[str, str] = {
     "Comparison": "callmark.compare.records",
     "DryRun": "callmark.run.preview",
     "Report": "callmark.records.report",
+    "Result": "callmark.records.results",
     "ToolBroker": "callmark.broker.broker",
     "Validation": "callmark.shards.validate",
     "call_format": "callmark.plugins",
@@ -53,6 +57,7 @@ _PUBLIC: dict[str, str] = {
     "importer": "callmark.plugins",
     "merge": "callmark.api",
     "parse_tool_calls": "callmark.api",
+    "read_results": "callmark.api",
     "redact_pii": "callmark.scorers.redaction",
     "registry_sha256": "callmark.calls.registry",
     "render_prompt": "callmark.runners.wrappers",
@@ -63,6 +68,7 @@ _PUBLIC: dict[str, str] = {
     "score_item": "callmark.api",
     "scorer": "callmark.plugins",
     "shard_of": "callmark.records.samples",
+    "statements": "callmark.api",
     "summarize_results": "callmark.api",
     "tool_use_fidelity": "callmark.probe.outputs",
     "validate_arguments": "callmark.calls.registry",
@@ -74,6 +80,7 @@ __all__ = [
     "Comparison",
     "DryRun",
     "Report",
+    "Result",
     "ToolBroker",
     "Validation",
     "__version__",
@@ -86,6 +93,7 @@ __all__ = [
     "importer",
     "merge",
     "parse_tool_calls",
+    "read_results",
     "redact_pii",
     "registry_sha256",
     "render_prompt",
@@ -96,6 +104,7 @@ __all__ = [
     "score_item",
     "scorer",
     "shard_of",
+    "statements",
     "summarize_results",
     "tool_use_fidelity",
     "validate_arguments",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from os import PathLike, fspath
 from pathlib import Path
@@ -17,27 +17,101 @@ from callmark.compare.records import MARGIN, PRIMARY
 from callmark.datasets.schema import metadata_problems
 from callmark.errors import UsageError
 from callmark.plugins import add_plugins, add_runner, plugin_scope
+from callmark.records.drawing import DRAWN_BY
 from callmark.records.jsontext import Json, plain_object, want_list, want_object, well_formed
 from callmark.records.problems import typed_problem
+from callmark.records.report import Report
 from callmark.records.results import Result
 from callmark.records.samples import DEFAULT_SPAN_CAP, Extractor, sample_id_of, sample_of
 from callmark.records.trace import Trace, TraceEntry, UserTurn, entry_of
 from callmark.run.offers import installed_formats
 from callmark.scorers.score import ScoreSettings, cross_score, score_trial
+from callmark.store import files, runs
 from callmark.summary import summary
 from callmark.summary.gates import resolve_rules
 
 if TYPE_CHECKING:
     from callmark.compare.records import Comparison
     from callmark.config import RunSettings
-    from callmark.records.report import Report
     from callmark.run.preview import DryRun
     from callmark.shards.validate import ShardingSettings, Validation
+
+
+def _draw_report(report: Report) -> str:
+    from callmark.reports.notebook import draw_report
+
+    return draw_report(report)
+
+
+def _draw_result(result: Result) -> str:
+    from callmark.reports.notebook import draw_result
+
+    return draw_result(result)
+
+
+DRAWN_BY.update({Report: _draw_report, Result: _draw_result})
 
 
 @lru_cache(maxsize=1)
 def builtin_registry() -> Registry:
     return Registry.from_specs(resources.builtin_tools(), where="the built-in tools")
+
+
+def read_results(run: str | PathLike[str]) -> Iterator[Result]:
+    """Read the trials of a run, one at a time. In a notebook each shows itself.
+
+    Args:
+        run: a results file, or the folder of a run.
+
+    Returns:
+        An iterator of `Result`: the prompt, the calls, the answer and its scores.
+
+    Raises:
+        BadInput: there is no such file, or a line that is no result.
+
+    >>> import pathlib, tempfile
+    >>> import callmark
+    >>> from callmark.resources import demo_paths
+    >>> demo = demo_paths()
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     out = pathlib.Path(folder, "results.jsonl")
+    ...     report = callmark.verify_dataset(demo.dataset, fixtures=demo.fixtures, out=out)
+    ...     len(list(callmark.read_results(out)))
+    153
+    """
+    return files.read_results(runs.results_of(Path(run)))
+
+
+def statements(run: str | PathLike[str]) -> list[dict[str, Any]]:
+    """List what the answers of a run state, one row a statement: `pandas.DataFrame` takes it.
+
+    Args:
+        run: a results file, or the folder of a run.
+
+    Returns:
+        Rows with `sample_id`, `trial`, `text`, `label`, `rule`, `tier`, where it rests (`call`,
+        `path`), what is there (`expected`) and the sentence (`because`).
+
+    Raises:
+        BadInput: there is no such file, or a line that is no result.
+
+    >>> import pathlib, tempfile
+    >>> import callmark
+    >>> from callmark.resources import demo_paths
+    >>> demo = demo_paths()
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     out = pathlib.Path(folder, "results.jsonl")
+    ...     report = callmark.verify_dataset(demo.dataset, fixtures=demo.fixtures, out=out)
+    ...     callmark.statements(out)[0]["label"]
+    'supported'
+    """
+    from callmark.reports.tables import STATEMENT_COLUMNS, statement_rows
+
+    return [
+        dict(zip(STATEMENT_COLUMNS, row, strict=True))
+        for result in read_results(run)
+        for row in statement_rows(result)
+    ]
 
 
 def parse_tool_calls(

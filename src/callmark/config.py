@@ -544,13 +544,15 @@ def with_header(config: RunConfig, header: Header, where: str = _HEADER) -> RunC
     )
 
 
-def write_template(path: Path) -> None:
-    """A commented `callmark.yaml` to start from. Never overwrites."""
+def write_template(path: Path, *, own_tools: bool = False) -> None:
+    """A commented `callmark.yaml` to start from. Never overwrites. `own_tools`: those of
+    `data/tools.json`, not the built-in ones."""
     if path.exists():
         raise UsageError(f"{path}: exists already, and is left as it is")
     check_writable(path)
     with atomic_writer(path) as file:
-        file.write(config_template().encode())
+        text = config_template()
+        file.write((text.replace("# registry: ", "registry: ", 1) if own_tools else text).encode())
 
 
 def _fields(layer: _Layer) -> Iterator[tuple[str, Json]]:

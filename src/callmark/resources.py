@@ -28,6 +28,7 @@ class DemoPaths(msgspec.Struct, frozen=True):
     dataset: Path
     fixtures: Path
     answers: Path
+    registry: Path | None = None
 
 
 class ShippedModel(msgspec.Struct, frozen=True):
@@ -69,6 +70,16 @@ def demo_paths() -> DemoPaths:
         dataset=data_path("demo", "dataset.jsonl"),
         fixtures=data_path("fixtures"),
         answers=data_path("demo", "answers.jsonl"),
+    )
+
+
+def starter_paths() -> DemoPaths:
+    """A small evaluation to make one's own: what `callmark init` writes."""
+    return DemoPaths(
+        dataset=data_path("starter", "dataset.jsonl"),
+        fixtures=data_path("starter", "fixtures"),
+        answers=data_path("starter", "answers.jsonl"),
+        registry=data_path("starter", "tools.json"),
     )
 
 

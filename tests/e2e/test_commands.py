@@ -86,14 +86,27 @@ def test_the_commands_that_the_demo_suggests_work(callmark):
         assert callmark(*words).returncode == 0, words
 
 
-def test_init_writes_once_and_the_example_runs(callmark, tmp_path):
-    assert callmark("init", "mine", "--example").returncode == 0
-    again = callmark("init", "mine")
+@pytest.mark.parametrize("words", [[], ["--example"]], ids=["starter", "example"])
+def test_f59_init_writes_once_and_what_it_writes_runs_and_passes(callmark, tmp_path, words):
+    assert callmark("init", "mine", *words).returncode == 0
+    again = callmark("init", "mine", "--bare")
     assert again.returncode == 2
     assert "mine/callmark.yaml: exists already" in again.stderr
+    assert "data/eval.jsonl: already exists" in callmark("init", "mine", *words).stderr
     finished = callmark("run", cwd=tmp_path / "mine")
     assert finished.returncode == 0, finished.stderr
     assert read_report(tmp_path / "mine" / "runs" / "latest" / "report.json")["verdict"] == "pass"
+    tools = [] if words else ["--registry", "data/tools.json"]
+    verified = callmark(
+        "verify", "data/eval.jsonl", "--fixtures", "data/fixtures", *tools, cwd=tmp_path / "mine"
+    )
+    assert verified.returncode == 0, verified.stdout
+
+
+def test_init_writes_only_settings_where_that_is_asked_for(callmark, tmp_path):
+    assert callmark("init", "--bare").returncode == 0
+    assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["callmark.yaml"]
+    assert not (tmp_path / "data").exists()
 
 
 def test_a_good_model_passes_and_files_are_where_they_belong(callmark, world):

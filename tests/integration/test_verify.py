@@ -326,8 +326,9 @@ def test_the_library_gives_the_report_and_refuses_what_has_no_meaning(dataset):
     dataset.write(items())
     assert "verify_dataset" in callmark.__all__
     report = callmark.verify_dataset(
-        str(dataset.path), fixtures=str(dataset.fixtures), gates={"dataset_cells": {"bound": 99}}
-    )
+        str(dataset.path), fixtures=str(dataset.fixtures), gates={"dataset_cells": {"bound": 99}},
+        composition=True,
+    )  # fmt: skip
     assert report.verdict == report.to_dict()["verdict"] == "fail"
     assert json.loads(json.dumps(report.to_dict())) == report.to_dict()
     with pytest.raises(UsageError, match="no option max_turns; there is: allowlist, fail_on"):

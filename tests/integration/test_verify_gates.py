@@ -5,7 +5,16 @@ import unicodedata
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.integration.verified import Dataset, call, control, good, items, outcome_of, status_of
+from tests.integration.verified import (
+    Dataset,
+    call,
+    control,
+    good,
+    items,
+    outcome_of,
+    status_of,
+    write_lines,
+)
 
 from callmark.grounding.spans import extract_spans
 from callmark.records.report import GateOutcome
@@ -51,12 +60,112 @@ def test_a_failure_is_not_hidden_by_what_could_not_be_verified(dataset):
     assert (outcome.report.verdict, outcome.exit_code) == ("fail", 1)
 
 
-def test_a_dataset_without_any_text_says_nothing(dataset):
-    lines = [{**item, "teacher_text": None} for item in items()]
-    outcome = dataset.verify(lines)
-    assert outcome.report.verdict == "inconclusive"
-    assert outcome_of(outcome, TEXTS).value == 0
-    assert not [one for one in outcome.report.gates if one.status == "pass" and "dataset" not in one.name]  # fmt: skip
+def test_f50_a_dataset_without_any_text_is_judged_by_what_it_expects(dataset):
+    """An ordinary eval set has no answers: its calls and facts are checked, no answer is."""
+    lines = [{**item, "teacher_text": None} for item in items(long=0)]
+    lines[0]["metadata"]["required_facts"] = [1000]
+    outcome = dataset.verify(lines, composition=False)
+    report = outcome.report
+    assert (report.verdict, outcome.exit_code) == ("pass", 0)
+    assert report.verdict_reason == "passed: dataset_calls, dataset_facts"
+    assert outcome_of(outcome, TEXTS).status == "n/a"
+    assert outcome_of(outcome, "dataset_calls").n == 32
+    assert outcome_of(outcome, "dataset_facts").n == 1
+    judged = {one.name for one in report.gates if one.status != "n/a"}
+    assert judged == {"dataset_calls", "dataset_facts"}
+    assert not report.errors.count
+    assert report.counts.samples == 40
+
+
+def test_f50_quotas_are_judged_where_they_are_asked_for(dataset):
+    """Forty items without a control or a long context: nobody said that there have to be any."""
+    lines = [good(at) for at in range(40)]
+    quotas = {"dataset_cells", "dataset_controls", "dataset_long_contexts"}
+    ordinary = dataset.verify(lines, composition=False).report
+    assert ordinary.verdict == "pass"
+    assert not quotas & {one.name for one in ordinary.gates}
+    assert dataset.verify(lines).report.verdict == "fail"
+    assert dataset.verify(header={"composition": True}, lines=lines, composition=False).report.verdict == "fail"  # fmt: skip
+    one = dataset.verify(lines, composition=False, gates={"dataset_controls": {"bound": 0.05}})
+    assert status_of(one, "dataset_controls") == "fail"
+    assert quotas & {gate.name for gate in one.report.gates} == {"dataset_controls"}
+
+
+@pytest.mark.parametrize(
+    ("metadata", "gate", "reason"),
+    [
+        (
+            {"call_sequence": [{"name": "web.search", "arguments": {"query": 7}}]},
+            "dataset_calls",
+            's001: expected call web.search {"query":7} breaks its schema: /: "q" is a required property',
+        ),
+        (
+            {"call_sequence": [{"name": "web.search", "arguments": {"q": "people of Atlantis"}}]},
+            "dataset_calls",
+            's001: expected call web.search {"q":"people of Atlantis"} has no fixture',
+        ),
+        (
+            {"tools": ["web.open"]},
+            "dataset_calls",
+            "s001: expects a call of 'web.search', which it is not offered",
+        ),
+        (
+            {"required_facts": [1007, 1008]},
+            "dataset_facts",
+            "s001: required fact 1008 is in no result of the expected calls",
+        ),
+    ],
+    ids=["schema", "fixture", "tool", "fact"],
+)
+@pytest.mark.parametrize("has_text", [True, False])
+def test_f50_an_expectation_that_no_model_could_meet_fails(
+    dataset, metadata, gate, reason, has_text
+):
+    lines = [good(at) for at in range(40)]
+    lines[1] = good(1, metadata=metadata)
+    lines = lines if has_text else [{**item, "teacher_text": None} for item in lines]
+    outcome = dataset.verify(lines, composition=False)
+    found = outcome_of(outcome, gate)
+    assert (found.status, outcome.report.verdict, outcome.exit_code) == ("fail", "fail", 1)
+    assert found.reason.startswith(reason)
+    assert outcome.report.failing[gate].sample_ids == ("s001",)
+
+
+def test_f50_all_problems_are_named_where_there_are_several(dataset):
+    lines = [{**good(at, metadata={"required_facts": [5]}), "teacher_text": None} for at in (1, 2)]
+    outcome = dataset.verify(lines, composition=False)
+    gate = outcome_of(outcome, "dataset_facts")
+    assert gate.reason.endswith("(and 1 more item)")
+    told = [one for one in outcome.report.warnings if "required fact" in one]
+    assert [one.split(":")[0] for one in told] == ["s001", "s002"]
+
+
+def test_f50_what_cannot_be_checked_has_not_passed(dataset):
+    """No fixtures, a call of which only the name is known, and nothing expected at all."""
+    lines = [{**good(at), "teacher_text": None} for at in range(3)]
+    open_calls = dataset.verify(lines, composition=False, fixtures=None)
+    assert (open_calls.report.verdict, open_calls.exit_code) == ("inconclusive", 5)
+    assert "no fixtures (--fixtures) answer their calls" in open_calls.report.verdict_reason
+    lines[0]["metadata"] |= {"call_sequence": ["web.search"], "required_facts": [1000]}
+    open_facts = dataset.verify(lines, composition=False)
+    assert status_of(open_facts, "dataset_calls") == "pass"
+    assert status_of(open_facts, "dataset_facts") == "inconclusive"
+    assert open_facts.report.verdict == "inconclusive"
+    nothing = dataset.verify([{"prompt": "Hello"}], composition=False)
+    assert "nothing to verify" in nothing.report.verdict_reason
+
+
+def test_f50_a_retry_is_asked_until_the_tool_answers(dataset):
+    """The first answer is an error by design; the fact stands in the second."""
+    error, again = {"ok": False, "error": "busy"}, {"ok": True, "count": 4321}
+    scoped = {"name": "web.search", "key": call(1)["arguments"], "sample_id": "s001"}
+    write_lines(
+        dataset.fixtures / "retry.jsonl",
+        [{**scoped, "seq": 1, "result": error}, {**scoped, "seq": 2, "result": again}],
+    )
+    line = good(1, metadata={"expected_behaviour": "retry", "required_facts": [4321]})
+    outcome = dataset.verify([{**line, "teacher_text": None}], composition=False)
+    assert outcome.report.verdict == "pass"
 
 
 def test_an_empty_text_is_a_text_and_scores_nothing(dataset):

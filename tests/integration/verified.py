@@ -69,12 +69,12 @@ class Dataset:
     def write(self, lines, header=None) -> Path:
         return write_lines(self.path, [{"__header__": True, **(header or {})}, *lines])
 
-    def verify(self, lines=None, *, header=None, **options) -> RunOutcome:
-        """`fixtures=None` verifies without them."""
+    def verify(self, lines=None, *, header=None, composition=True, **options) -> RunOutcome:
+        """`fixtures=None` verifies without them; `composition=False` without the quotas."""
         if lines is not None:
             self.write(lines, header)
         settings = {"dataset": str(self.path), "fixtures": str(self.fixtures), **options}
-        return verify(load_config(Path(os.devnull), settings))
+        return verify(load_config(Path(os.devnull), settings), composition=composition)
 
     def results(self, lines, **options) -> list[dict]:
         out = self.folder / "verified.jsonl"

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, assert_type
 
 import callmark
-from callmark import Comparison, DryRun, Report, ToolBroker, Validation
+from callmark import Comparison, DryRun, Report, Result, ToolBroker, Validation
 
 Plain = dict[str, Any]
 
@@ -35,6 +35,11 @@ def running(settings: Mapping[str, object]) -> None:
     assert_type(callmark.run(settings, seed=7, dry_run=True), DryRun)
     assert_type(callmark.run(settings, dry_run=True).trials, int)
     assert_type(callmark.run(settings, dry_run=True).to_dict(), Plain)
+
+
+def reading(run: Path) -> None:
+    assert_type(next(callmark.read_results(run)), Result)
+    assert_type(callmark.statements("runs/latest"), list[Plain])
 
 
 def comparing(before: Path, after: str) -> None:

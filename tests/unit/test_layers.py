@@ -58,7 +58,7 @@ ALLOWED: dict[str, tuple[set[str], bool]] = {
     "reports": (SHOWN, False),
     "view": (SHOWN, False),
     "cli": (WORK | {"reports", "view", "api"}, False),
-    "api": (WORK, False),
+    "api": (WORK | {"reports"}, False),
     "training": (WORK | {"reports"}, False),
     "pytest_plugin": (WORK | {"reports", "api", "pytest_runs"}, False),
     "pytest_runs": (WORK | {"reports", "api"}, False),

@@ -20,7 +20,9 @@ NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EIO}
 CONTENTS: dict[str, dict[str, tuple[str, str]]] = {
     "start here": {
         "demo": ("callmark.cli.demo", "evaluate the small model that ships"),
-        "init": ("callmark.cli.init", "write a callmark.yaml for your own dataset"),
+        "init": ("callmark.cli.init", "write a small evaluation that runs, to make your own"),
+        "tools": ("callmark.cli.tools", "specs of your tools: Python, MCP or OpenAPI"),
+        "dataset new": ("callmark.cli.dataset_new", "add a sample from a prompt and calls"),
     },
     "evaluate": {
         "run": ("callmark.cli.run", "run a dataset, score the answers, judge the gates"),
@@ -41,7 +43,7 @@ CONTENTS: dict[str, dict[str, tuple[str, str]]] = {
         "baseline set": ("callmark.cli.baseline", "keep a run to compare later ones with"),
     },
     "datasets": {
-        "verify": ("callmark.cli.verify", "judge a dataset's own answers by the same gates"),
+        "verify": ("callmark.cli.verify", "can what a dataset expects be met?"),
         "dataset generate": ("callmark.cli.dataset_generate", "make one, with its fixtures"),
         "dataset import": ("callmark.cli.dataset_import", "from logs, benchmarks, conversations"),
         "dataset export": ("callmark.cli.dataset_export", "to Inspect, Parquet or plain JSONL"),

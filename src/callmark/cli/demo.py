@@ -66,7 +66,7 @@ def main(arguments: list[str]) -> int:
             "restart": True,
         },
     )
-    own = "callmark init my-eval --example: the same with your own data"
+    own = "callmark init my-eval: a small evaluation to make your own"
     return run_and_present(config, quiet=options.quiet, verbose=options.verbose, more=(own,))
 
 

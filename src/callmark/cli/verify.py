@@ -38,6 +38,7 @@ GROUPS = {"input": READ, "scoring": SCORED, "gates and exit code": JUDGED, "outp
 COMMON = (
     "--fixtures",
     "--registry",
+    "--composition",
     "--gate",
     "--out",
     "--report",
@@ -49,28 +50,33 @@ def build_parser() -> CommandParser:
     parser = CommandParser(
         "verify",
         """
-        Judge a dataset by its own answers: score each `teacher_text` with the scorer
-        and gates that a model gets.
+        Check a dataset before a model sees it.
 
-        Calls come from `call_sequence`, otherwise from the text. Results come from
-        --fixtures, otherwise from `tool_result_fields` (a list: one per call; an
-        object: for every call). Repeating PII from the prompt is a breach here.
+        Every expected call must name an offered tool, keep its schema and have a
+        fixture. Every required fact must be in the results of those calls.
 
-        The dataset has gates of its own. Every item needs a text that can be
-        verified, and each scenario × complexity cell needs 3 items. At least 10 % are
-        controls and, from 40 items on, 5 % long contexts. Byte spans that items state
-        must be right.
+        Items with an answer of their own (`teacher_text`) are also scored, with the
+        scorer and gates that a model gets. Results come from --fixtures, otherwise
+        from `tool_result_fields`. Repeating PII from the prompt is a breach here.
+
+        With --composition, or `composition: true` in the header, quotas count too.
+        Each scenario × complexity cell needs 3 items. At least 10 % are controls and,
+        from 40 items on, 5 % long contexts.
 
         Exit code: 0 passed, 1 failed, 5 inconclusive.
         """,
         """
         callmark verify dataset.jsonl --fixtures fixtures/
-        callmark verify dataset.jsonl --gate dataset_controls=0.05 --report verification.json
+        callmark verify dataset.jsonl --fixtures fixtures/ --registry tools.json
+        callmark verify dataset.jsonl --composition --report verification.json
         callmark verify dataset.jsonl --out verified.jsonl; callmark show verified.jsonl ID
         """,
         common=COMMON,
     )
     parser.add_argument("dataset", metavar="DATASET", help="JSONL file; - is standard input")
+    parser.add_argument(
+        "--composition", action="store_true", help="judge the quotas of a composed dataset too"
+    )
     add_groups(parser, GROUPS)
     add_form_options(parser)
     add_detail_options(parser, "verdict", "all gates and metrics, tools, locales and slices")
@@ -87,7 +93,7 @@ def main(arguments: list[str]) -> int:
     config = _config_of(options)
     forms = forms_of(options, has_trials=config.out is not None)
     with RunProgress(sys.stderr, silent=options.quiet) as progress:
-        outcome = verify(config, progress=progress)
+        outcome = verify(config, composition=options.composition, progress=progress)
     finished = FinishedRun(
         report=outcome.report,
         results=None if config.out is None else Path(config.out),

@@ -76,19 +76,19 @@ def add_from_trace(
             f"{where}: {len(lines)} results were served in this trial:"
             " name the folder that shall keep them with --fixtures"
         )
-    _refuse_known_id(dataset, sample_id)
+    refuse_known_id(dataset, sample_id)
     check_writable(dataset)
     kept = None if fixtures is None or not lines else fixtures / FIXTURES_FILE
     if kept is not None:
         # First the fixtures: a sample without them would fail, they without it are never asked.
         lines = _new_entries(kept, lines, sample_id)
         check_writable(kept)
-        _append(kept, lines)
+        append_lines(kept, lines)
     expected = expectation_of(want_object(item["metadata"])).calls
     return Added(
         sample_id=sample_id,
         dataset=str(dataset),
-        line=_append(dataset, [item]),
+        line=append_lines(dataset, [item]),
         fixtures=None if kept is None else str(kept),
         fixtures_added=0 if kept is None else len(lines),
         guessed_calls=0 if result.metadata.get("call_sequence") else len(expected),
@@ -171,7 +171,7 @@ def _same_result(one: TraceEntry, other: TraceEntry) -> bool:
     return canonical_json(one.result) == canonical_json(other.result)
 
 
-def _refuse_known_id(dataset: Path, sample_id: str) -> None:
+def refuse_known_id(dataset: Path, sample_id: str) -> None:
     if not dataset.exists():
         return
     if not dataset.is_file():
@@ -211,7 +211,7 @@ def _new_entries(file: Path, entries: Sequence[Entry], sample_id: str) -> list[E
     return [entry for entry in entries if canonical_json(entry) not in known]
 
 
-def _append(path: Path, values: Sequence[Entry]) -> int:
+def append_lines(path: Path, values: Sequence[Entry]) -> int:
     """Adds lines to a file, whole or not at all; gives the number of the first of them."""
     number, ending = 1, b"\n"
     with atomic_writer(path) as target:

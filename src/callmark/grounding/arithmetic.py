@@ -486,16 +486,18 @@ class Wanted(NamedTuple):
         middle = max((self.low + self.high) // 2, 1)
         return near * max(self.high - self.low, self.step) / (1.5 * middle)
 
-    def is_near(self, number: int) -> bool:
-        return self.low + self.high <= 4 * number <= 4 * (self.low + self.high)
+    def vicinity(self) -> tuple[int, int]:
+        """From half to twice its middle."""
+        return -(-(self.low + self.high) // 4), self.low + self.high
 
 
 def work_out(wanted: Wanted, operands: Sequence[int], steps: Steps, at_most: float) -> Sum | None:
     """What gives the number in one of these steps; `at_most` as many others are expected to."""
     found: Sum | None = None
     near = 0
-    for number, how, used in steps(_distinct(operands)):
-        if wanted.is_near(number):
+    half, twice = wanted.vicinity()
+    for number, how, used in steps(_distinct(operands)):  # thousands, of many operands
+        if half <= number <= twice:
             near += 1
             if found is None and wanted.low <= number <= wanted.high and number not in used:
                 found = Sum(how, used)
@@ -523,10 +525,10 @@ def _distinct(operands: Iterable[int]) -> list[int]:
 def sums(numbers: Sequence[int]) -> Iterator[Step]:
     """Not of what is a hundred times as large: 485,003 is no sum of 485,000 and 3."""
     for one, other in combinations(numbers, 2):
-        if max(one, other) > _UNLIKE * min(one, other):
-            continue
-        yield one + other, "sum", (one, other)
-        yield abs(one - other), "difference", (max(one, other), min(one, other))
+        large, small = (one, other) if one > other else (other, one)
+        if large <= _UNLIKE * small:
+            yield one + other, "sum", (one, other)
+            yield large - small, "difference", (large, small)
 
 
 def products(numbers: Sequence[int]) -> Iterator[Step]:

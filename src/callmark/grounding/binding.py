@@ -6,32 +6,15 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import islice
 
-from callmark.grounding.match import Said
-from callmark.grounding.numbers import SCALE, TOLERANCE
-from callmark.grounding.reading import (
-    LONGEST_LEAF,
-    convert,
-    dimension_of,
-    is_measured_key,
-    is_money_key,
-    is_same_unit,
-    read_leaf,
-    scale_of_key,
-    unit_called,
-    unit_of_key,
-    units_beside,
-)
 from callmark.grounding.record_tree import (
-    NEAREST,
     Field,
     Mention,
     RecordIndex,
     RecordSubject,
     ResultRecord,
-    descend,
     key_stems,
     key_words,
     stem,
@@ -53,14 +36,87 @@ _APART = re.compile(
     r"|difference|refund\w*|total\w*|charg\w+|balance|paid|new|current\w*)\b",
     re.IGNORECASE,
 )
+_LATER = re.compile(
+    r"[;]|[,)*][*_]*\s(?:with|and|while|whereas|but|und|mit|während|aber|y|con|mientras|pero|et"
+    r"|avec|tandis|mais)\s",
+    re.IGNORECASE,
+)
 _NOT_ADJACENT = re.compile(rf"\d|{_APART.pattern}|(?:[^\W\d_]+\W+){{5}}", re.IGNORECASE)
 _LABELLED = re.compile(r"[\s>*•‣+–#-]*(?:\(?\d{1,3}[.)]\s)?[*_\"`]*[^\n:]{1,60}:[*_\"`]*(?:\s|$)")
 _QUANTITY = re.compile(r"[\d.,]+[ -]?(?P<unit>[^\W\d_]{1,12})")
+_NOUNS_AFTER = re.compile(r"[*_]{0,2}[ -](?:[^\W\d_]{2,} ?){1,2}")
 _JSON_KEY = re.compile(r'\s*"([^"]+)"\s*:\s*\{')
 # Words that say how something is said, not what.
 _EMPTY = frozenset(
     map(stem, "the your you our is are was of for in at on to and with per from by this".split())
 )
+
+
+NEAREST = 12  # records of one name that are looked at
+MOST_KIN = 400
+
+
+_COUNTS = frozenset("count counts total num number amount quantity hits size length".split())
+
+
+def find_kin(fields: Sequence[Field], subject: RecordSubject) -> Field | None:
+    """The first that belongs to a record of the subject, or to one that holds it."""
+    if len(subject.records) == 1:  # nearly always; and there may be hundreds of fields
+        first, last = subject.records[0].number, subject.records[0].last
+        for field in fields:
+            number = field.record.number
+            if first <= number <= last or number <= first <= field.record.last:
+                return field
+        return None
+    for field in fields:
+        if any(record.is_kin(field.record) for record in subject.records):
+            return field
+    return None
+
+
+def find_all_kin(fields: Sequence[Field], subject: RecordSubject) -> list[Field]:
+    if len(subject.records) == 1:
+        first, last = subject.records[0].number, subject.records[0].last
+        return [
+            field
+            for field in fields[:MOST_KIN]
+            if first <= field.record.number <= last
+            or field.record.number <= first <= field.record.last
+        ]
+    return [
+        field
+        for field in fields[:MOST_KIN]
+        if any(record.is_kin(field.record) for record in subject.records[:NEAREST])
+    ]
+
+
+def find_joined(fields: Sequence[Field], subject: RecordSubject) -> Field | None:
+    """The first whose record, or the one that it is a part of, holds an identifier of the subject
+    as a value. Another record of the same kind is never meant."""
+    kinds = {(one.kind, one.key) for one in subject.records}
+    names = {name for one in subject.records for name in one.names if any(map(str.isdecimal, name))}
+    for field in fields if names else ():
+        record = field.record
+        if (record.kind, record.key) not in kinds and _holds_any(record, names):
+            return field
+    return None
+
+
+def _holds_any(record: ResultRecord, names: set[str]) -> bool:
+    near = [record] if record.parent is None or record.names else [record, record.parent]
+    return any(not names.isdisjoint(one.texts()) for one in near)
+
+
+def descend(subject: RecordSubject, loose: Sequence[Mention]) -> RecordSubject:
+    """To the parts of these records that are told apart by what they are."""
+    inner = {
+        record.number: record
+        for mention in loose
+        for record in mention.records
+        if any(one.holds(record) and one is not record for one in subject.records)
+    }
+    kept = tuple(record for _, record in sorted(inner.items()))
+    return subject._replace(records=kept, loose=True) if kept else subject
 
 
 class RecordFields:
@@ -91,8 +147,7 @@ class Binder:
 
     def __init__(self, outline: Outline, index: RecordIndex, loose: Sequence[Mention] = ()) -> None:
         """`loose`: mentions by what is no name, but tells a record from its siblings."""
-        self.outline = outline
-        self.text = outline.text
+        self.outline, self.text = outline, outline.text
         self._index = index
         self._fields: dict[int, RecordFields] = {}
         self._labels: dict[int, re.Match[str] | None] = {}
@@ -135,8 +190,11 @@ class Binder:
             return RecordSubject(_most_specific([beside]), beside=True)
         for span in (self.outline.clause_at(value.start), sentence):
             near = self.outline.near(value, span)
-            found = self._within(*near, value)
-            loose = self._loosely_within(*near, value)
+            found, loose = self._within(*near, value), self._loosely_within(*near, value)
+            later = _LATER.search(self.text, value.end, near[1])
+            if later is not None:  # what is named there is spoken of there
+                found = [one for one in found if one.start < later.start()]
+                loose = [one for one in loose if one.start < later.start()]
             if found:
                 return descend(RecordSubject(_most_specific(found)), loose)
             if loose:
@@ -412,10 +470,37 @@ class Binder:
         line = self.outline.line_at(value.start)
         return line.level > 0 or self.text.startswith("|", line.start)
 
-    def words_before(self, value: Value) -> frozenset[str]:
-        """`Business ($338)`: what stands right before it in its line."""
+    def linked(self, value: Value, fields: Sequence[Field], sentence: Span) -> list[Field]:
+        """Those with words of their key, or with the words beside the number in them, near it."""
+        if not fields:
+            return []
+        start, end = max(sentence[0], value.start - 60), min(sentence[1], value.end + 40)
+        near = {stem(word) for word in _WORD.findall(self.text[start:end])}
+        after = _WORD.search(self.text, value.end, min(len(self.text), value.end + 20))
+        noun = stem(after[0]) if after else None
+        keys = {field.key for field in fields}
+        spoken_of = {key for key in keys if near.intersection(key_stems(key))}
+        if noun is not None:  # `12 boats` is what a count may be a count of
+            spoken_of.update(key for key in keys if not _COUNTS.isdisjoint(key_words(key)))
+        if len(spoken_of) == len(keys):
+            return list(fields)
+        return [
+            field
+            for field in fields
+            if field.key in spoken_of
+            or (
+                noun is not None
+                and isinstance(field.value, str)
+                and noun in map(stem, _WORD.findall(field.value[:60]))
+            )
+        ]
+
+    def words_beside(self, value: Value) -> frozenset[str]:
+        """`Business ($338)`, `231 customers`: what stands right before and after it in its line."""
         start = max(self.outline.line_at(value.start).start, value.start - 25)
-        return frozenset(stem(word) for word in _WORD.findall(self.text[start : value.start]))
+        after = _NOUNS_AFTER.match(self.text, value.end)
+        beside = self.text[start : value.start] + (after[0] if after else "")
+        return frozenset(map(stem, _WORD.findall(beside)))
 
     def is_labelled(self, value: Value) -> bool:
         """Is it what a line `Label: value` says, and all that it says?"""
@@ -486,8 +571,9 @@ def is_named_by(label: frozenset[str], field: Field) -> bool:
     return not label.isdisjoint(key_stems(field.key) + key_stems(field.record.key))
 
 
-def is_like(field: Field, value: Value) -> bool:
-    """Could the field have held such a value? Prose says many things, under one key."""
+def is_like(field: Field, value: Value, *, partly: bool = False) -> bool:
+    """Could the field have held such a value, or a day and an hour of which it is a part? Prose
+    says many things, under one key."""
     if value.kind == "number" and field.number is not None:
         return True
     if not isinstance(field.value, str) or len(field.value) > LONGEST_VALUE:
@@ -496,7 +582,8 @@ def is_like(field: Field, value: Value) -> bool:
         return False
     if value.kind == "moment":
         return any(
-            stated.has_day == moment.has_day and (stated.hour is None) == (moment.hour is None)
+            (stated.has_day == moment.has_day and (stated.hour is None) == (moment.hour is None))
+            or (partly and moment.has_day and moment.hour is not None)
             for stated in value.moments
             for other in values_of(field.value)
             for moment in other.moments
@@ -509,188 +596,3 @@ def _group(record: ResultRecord) -> str:
     if any(map(str.isdecimal, record.key)) and record.parent is not None:
         return record.parent.key
     return record.key
-
-
-MOST = 20  # leaves with one number, and numbers near a converted one, that are looked at
-LONGEST_TEXT = 200  # characters of a leaf that may name the unit of its number
-LONGEST_NUMBER = 24  # and of one that is little more than a number
-HIGHEST = 4  # records above a leaf in which its currency may stand
-
-
-@lru_cache(maxsize=1 << 8)
-def _measured_in(text: str) -> dict[int, frozenset[str]]:
-    found: dict[int, set[str]] = {}
-    for value in read_leaf(text):
-        for reading in value.readings:
-            found.setdefault(reading, set()).add(value.unit)
-    return {reading: frozenset(units) for reading, units in found.items()}
-
-
-def _units_in_prose(text: str, readings: Sequence[int]) -> frozenset[str]:
-    """All units that a long text gives one of these numbers; the empty one: none, somewhere."""
-    known = _measured_in(text)
-    return frozenset().union(*(known.get(reading, ()) for reading in readings))
-
-
-class Measures:
-    """What each leaf's number is measured in, as far as key, text or a field beside it say."""
-
-    def __init__(self, index: RecordIndex) -> None:
-        self._index = index
-        self._named: dict[int, dict[str, str]] = {}
-
-    def unit_of(self, field: Field, readings: Sequence[int]) -> str:
-        """Empty: not known."""
-        if isinstance(field.value, str):
-            if len(field.value) > LONGEST_TEXT:
-                units = _units_in_prose(field.value, readings)
-                return "" if "" in units else min(units, default="")
-            for value in read_leaf(field.value):
-                if value.unit and any(reading in value.readings for reading in readings):
-                    return value.unit
-            if len(field.value) > LONGEST_NUMBER:
-                return ""
-        words = key_words(field.key)
-        return unit_of_key(words) or self._unit_beside(field, words)
-
-    def _unit_beside(self, field: Field, words: tuple[str, ...]) -> str:
-        """`currency` of the record or one above it, `unit` of the record."""
-        own = self._names(field.record)
-        named = own.get(f"{field.key}_unit") or own.get(f"{field.key}_currency")
-        if named:
-            return named
-        if is_money_key(words):
-            currency = self._currency_of(field)
-            if currency:
-                return currency
-        return own.get("unit", "") if is_measured_key(words) else ""
-
-    def _currency_of(self, field: Field) -> str:
-        """`target_currency` for `target_amount`, else the currency of the record or one above."""
-        begin = key_words(field.key)[:1]
-        record: ResultRecord | None = field.record
-        for _ in range(HIGHEST):
-            if record is None:
-                break
-            names = self._names(record)
-            for key, unit in names.items():
-                words = key_words(key)
-                if words[-1:] == ("currency",) and words[:-1] == begin:
-                    return unit
-            if "currency" in names:
-                return names["currency"]
-            record = record.parent
-        return ""
-
-    def _names(self, record: ResultRecord) -> dict[str, str]:
-        names = self._named.get(record.number)
-        if names is None:
-            names = self._named[record.number] = {}
-            for field in record.fields:
-                words = key_words(field.key)
-                if isinstance(field.value, str) and words and len(field.value) <= 24:
-                    unit = unit_called(field.value)
-                    if unit and words[-1] in ("unit", "units", "currency", "code"):
-                        names[field.key] = unit
-                        if words in (("currency", "code"), ("currency",)):
-                            names["currency"] = unit
-                        elif words in (("unit",), ("units",)):
-                            names["unit"] = unit
-        return names
-
-    def in_its_unit(self, value: Value, fields: Sequence[Field]) -> tuple[list[Field], list[Field]]:
-        """Those that may be meant, and those whose unit or scale is another one."""
-        if not value.unit and value.form.factor == 1:
-            return list(fields), []
-        right: list[Field] = []
-        wrong: list[Field] = []
-        for field in fields[:MOST]:
-            (right if self._agrees(value, field) else wrong).append(field)
-        right += fields[MOST:]
-        return right, wrong
-
-    def is_of_its_kind(self, value: Value, field: Field) -> bool:
-        """Both a length, both an amount of money."""
-        unit = self.unit_of(field, value.readings)
-        return bool(unit and value.unit) and dimension_of(unit) == dimension_of(value.unit)
-
-    def could_measure(self, value: Value, field: Field) -> bool:
-        """Is nothing known of the two by which they measure other things?"""
-        unit = self.unit_of(field, value.readings)
-        return not (unit and value.unit) or dimension_of(unit) == dimension_of(value.unit)
-
-    def _agrees(self, value: Value, field: Field) -> bool:
-        if value.form.factor > 1 and not self._has_scale(value, field):
-            return False
-        unit = self.unit_of(field, value.readings) if value.unit else ""
-        if not unit and value.unit and dimension_of(value.unit) == "money":
-            unit = self._currency_of(field)
-        if not unit or is_same_unit(unit, value.unit):
-            return True
-        if isinstance(field.value, str) and len(field.value) > LONGEST_TEXT:
-            # Prose measures the same number in many things: all have to be of its kind.
-            units = _units_in_prose(field.value, value.readings)
-            return any(
-                is_same_unit(one, value.unit) or dimension_of(one) != dimension_of(value.unit)
-                for one in units
-            )
-        # A share may be kept as a fraction, whatever else its key names.
-        return (
-            value.unit == "%"
-            and dimension_of(unit) != "money"
-            and len(value.readings) > 1
-            and (isinstance(field.value, float) and abs(field.value) <= 1)
-        )
-
-    def _has_scale(self, value: Value, field: Field) -> bool:
-        """`4.5 million` is no 4.5, unless key or text say that it is one of millions."""
-        if isinstance(field.value, str):
-            return len(field.value) > LONGEST_TEXT or any(
-                one.form.factor == value.form.factor or value.readings[0] in one.readings[:1]
-                for one in read_leaf(field.value)
-                if one.readings
-            )
-        if isinstance(field.value, int | float) and abs(
-            field.value * SCALE - value.readings[0]
-        ) <= max(TOLERANCE, abs(value.readings[0]) // 10**9):
-            return True
-        return scale_of_key(key_words(field.key)) == value.form.factor
-
-    def converted(self, value: Value, half: int) -> Field | None:
-        """A leaf that states the same in another unit; `half` a unit of the last stated digit."""
-        for unit in units_beside(value.unit):
-            low = convert(value.readings[0] - half, value.unit, unit)
-            high = convert(value.readings[0] + half, value.unit, unit)
-            if low is None or high is None:
-                continue
-            for number in self._index.between(low - 1, high + 1)[:MOST]:
-                for field in self._index.numbers[number][:MOST]:
-                    if self.unit_of(field, (number,)) == unit:
-                        return field
-        return None
-
-
-class SaidUnits:
-    """What the user measured in what."""
-
-    def __init__(self, said: Said) -> None:
-        self._said = said
-
-    def holds(self, value: Value, turn: int | None) -> bool:
-        """Was the number said in this unit? Of a text too long to be read for units: perhaps."""
-        return self._said.holds(value, turn) and any(
-            (turn is None or at < turn) and (unit is None or is_same_unit(unit, value.unit))
-            for reading in value.readings
-            for unit, at in self._units.get(reading, {}).items()
-        )
-
-    @cached_property
-    def _units(self) -> dict[int, dict[str | None, int]]:
-        found: dict[int, dict[str | None, int]] = {}
-        for turn, text in self._said.texts:
-            for value in read_leaf(text):
-                unit = value.unit if len(text) <= LONGEST_LEAF else None
-                for reading in value.readings:
-                    units = found.setdefault(reading, {})
-                    units[unit] = min(turn, units.get(unit, turn))
-        return found

@@ -10,29 +10,36 @@ from itertools import islice
 from typing import NamedTuple
 
 from callmark.grounding import arithmetic, field_words
-from callmark.grounding.binding import Binder, Measures, SaidUnits, is_like, is_named_by
+from callmark.grounding.binding import (
+    NEAREST,
+    Binder,
+    find_all_kin,
+    find_joined,
+    find_kin,
+    is_like,
+    is_named_by,
+)
+from callmark.grounding.claims import DURATION, EXAMPLE, read_place, why_not_claimed
+from callmark.grounding.field_words import Measures, SaidUnits
+from callmark.grounding.further import FurtherWorkings
 from callmark.grounding.match import Said
 from callmark.grounding.misreading import Slips
 from callmark.grounding.numbers import SCALE, decimal_text
-from callmark.grounding.reading import convert, read_otherwise
+from callmark.grounding.reading import convert, dimension_of, read_otherwise
 from callmark.grounding.record_tree import (
-    NEAREST,
     Field,
     RecordIndex,
     RecordSubject,
     Series,
-    find_all_kin,
-    find_joined,
-    find_kin,
     key_stems,
-    key_words,
     shape_of,
     stem,
 )
+from callmark.grounding.siblings import are_of_siblings
 from callmark.grounding.spans import TOLD_CHANGE, Outline, Span
 from callmark.grounding.text import names_an_ending
-from callmark.grounding.values import Value, decimals_of, identifier_key, values_of
-from callmark.grounding.workings import TurnAt, Workings, words_around
+from callmark.grounding.values import Value, decimals_of, identifier_key, is_one_value
+from callmark.grounding.workings import TurnAt, words_around
 from callmark.records.statements import FLAGS, StatementLabel
 
 NEAR_STATED = 4  # numbers before one that may be the same in another unit
@@ -40,38 +47,17 @@ MOST_LISTS = 200  # of one noun that are looked through for those of a record
 MOST_OWN = 8  # values of one record under one key; with more, nobody can say which is meant
 SMALL = 13  # a whole number below it stands in every result
 _WORD = re.compile(r"[^\W\d_]{2,}")
-_COUNTS = frozenset("count counts total num number amount quantity hits size length".split())
 _ALL_OF_THEM = re.compile(
     r"\b(?:there (?:are|is|were)|found|(?:have|has|had|lists?|shows?|returned|includes?|contains?"
     r"|holds?)(?: a total of| all)?|total of|all|es gibt|hat|hay|tiene|il y a)\s(?:the\s)?$",
     re.IGNORECASE,
 )
+_CUT = re.compile(r"(?:…|\.\.\.)[-_/:]?$")
+_IT = re.compile(r"[\s*_]*(?:it|they|he|she|es|sie|er|il|elle|ils|elles)\b", re.IGNORECASE)
+_THE = re.compile(r"\b(?:the|this|that|der|die|das|diese[rns]?|el|los|les|ces?)\s[$€£]?$", re.I)
 _UNIT = re.compile(r"[ \u00a0-]?([^\W\d_]{1,12})")
 _WORDS_BEFORE = re.compile(r"(?<![^\W\d_])(?:[^\W\d_]+ ){0,2}[^\W\d_]+[ #]{1,2}$")
-_DURATION = re.compile(
-    r"[\s-]?(?:business[\s-])?(?:minutes?|mins?|hours?|hrs?|days?|weeks?|months?|years?|seconds?)\b"
-)
-_PROMISE = re.compile(
-    r"\b(?:within|in|last|past|next|up to|at least|about|around|after|every|takes?|allow|for)\s"
-    r"(?:the\s)?(?:\d+\s?(?:-|–|to)\s?)?$",
-    re.IGNORECASE,
-)
-_OWN_TEXT = re.compile(
-    r"[\s-](?:words?|characters?|sentences?|bullets?|bullet points?|paragraphs?|lines?|wörter\w*"
-    r"|palabras|mots)\b",
-    re.IGNORECASE,
-)
-# What is proposed may be open; what it costs, or has, is a fact.
-_DESCRIBED = re.compile(
-    r"\b(?:balance|price|cost|difference|total|refund|fee|charge|additional|remaining|ending)\w*"
-    r"(?:\s(?:of|is|was|in|the|a|amount))*\s?[(:]?\s?[-+]?[$€£]?$",
-    re.IGNORECASE,
-)
-_EXAMPLE = re.compile(
-    r"(?:e\.g\.,?|for example,?|for instance,?|such as|like|,\ssay,?|z\. ?B\.|zum Beispiel"
-    r"|beispielsweise|p\. ?ej\.|por ejemplo,?|par exemple,?|p\. ?ex\.|^\W*for an?)\s?[\"“(]?$",
-    re.I,
-)
+_SUMMED = re.compile(r"\s?[$€£]?[+×*=]\s?[$€£]?")
 
 
 class StatementFinding(NamedTuple):
@@ -109,9 +95,7 @@ class Checker:
         self.outline = outline
         self.values = values
         self.index = index
-        self.measures = Measures(index)
         self.said = said
-        self._said_units = SaidUnits(said)
         self.failed, self._named = failed, named
         self.turn_at = turn_at
         self._worked_out: dict[int, StatementFinding] = {}
@@ -121,15 +105,23 @@ class Checker:
             arithmetic.find_equations(outline.text, values) if "=" in outline.text else {}
         )
 
-    # Most answers need none of these three: they are made when the first value asks.
+    # Most answers need none of these: they are made when the first value asks.
+    @cached_property
+    def measures(self) -> Measures:
+        return Measures(self.index)
+
+    @cached_property
+    def _said_units(self) -> SaidUnits:
+        return SaidUnits(self.said)
+
     @cached_property
     def _slips(self) -> Slips:
         return Slips(self.index)
 
     @cached_property
-    def _workings(self) -> Workings:
+    def _workings(self) -> FurtherWorkings:
         given = (self.outline, self.values, self.index, self._binder, self.said, self.turn_at)
-        workings = Workings(*given, self._things)
+        workings = FurtherWorkings(*given, self._things)
         for value in self._remembered:
             workings.remember(value)
         return workings
@@ -149,7 +141,7 @@ class Checker:
 
     def _remember(self, value: Value) -> None:
         self._remembered.append(value)
-        workings: Workings | None = self.__dict__.get("_workings")
+        workings: FurtherWorkings | None = self.__dict__.get("_workings")
         if workings is not None:
             workings.remember(value)
 
@@ -163,7 +155,11 @@ class Checker:
             return StatementFinding(value.start, value.end, label, "equation", (), because)
         turn = self.turn_at(value.start)
         sentence = self.outline.sentence_at(value.start)
-        fields, wrong = self.measures.in_its_unit(value, self.index.stating(value, turn))
+        if value.kind == "identifier" and value.text.startswith("#"):
+            value = read_place(self.outline, value, self.index, turn)
+        fields, wrong = self.index.stating(value, turn), list[Field]()
+        if value.unit or value.form.factor > 1:
+            fields, wrong = self.measures.in_its_unit(value, fields)
         joined = self._joined(value, turn)
         if joined is not None:
             return joined
@@ -179,14 +175,16 @@ class Checker:
             or self._reread(value, turn)
             or self._rounded(value, sentence)
             or self._ending(value)
-            or self._quoted(value)
+            or self._quoted(value, turn)
             or self._restated(value)
             or self._other_than_named(value, sentence)
             or self._said(value, turn)
             or self._implied(value, sentence)
-            or self._mismatched(value, wrong)
+            or self._mismatched(value, [one for one in wrong if self._could_be(value, one)])
             or self._identifier(value, sentence)
             or self._not_claimed(value, sentence)
+            or self._implied(value, sentence, in_two=True)
+            or self._mismatched(value, wrong)
             or self._unsupported(value)
         )
 
@@ -238,7 +236,7 @@ class Checker:
                     self._not_claimed(value, sentence) or counted
                 )
             return counted
-        linked = self._linked(value, fields, sentence)
+        linked = self._binder.linked(value, fields, sentence)
         if linked:
             return self._bind(value, sentence, linked)
         other = self._other_than_named(value, sentence)
@@ -246,7 +244,7 @@ class Checker:
             return other
         turn = self.turn_at(value.start)
         near = [field for field in wrong if self.measures.is_of_its_kind(value, field)]
-        near = near or self._linked(value, wrong, sentence)
+        near = near or self._binder.linked(value, wrong, sentence)
         found = (
             self._converted(value, turn)
             or self._in_another_unit(value, wrong, turn)
@@ -257,34 +255,9 @@ class Checker:
         )
         if found is not None:
             return found
-        if _DURATION.match(self.text, value.end):
+        if DURATION.match(self.text, value.end):
             return self._found(value, "not_claimed", "duration")
         return self._found(value, "unchecked", "small number")
-
-    def _linked(self, value: Value, fields: Sequence[Field], sentence: Span) -> list[Field]:
-        """Those with words of their key, or with the words beside the number in them, near it."""
-        if not fields:
-            return []
-        start, end = max(sentence[0], value.start - 60), min(sentence[1], value.end + 40)
-        near = {stem(word) for word in _WORD.findall(self.text[start:end])}
-        after = _WORD.search(self.text, value.end, min(len(self.text), value.end + 20))
-        noun = stem(after[0]) if after else None
-        keys = {field.key for field in fields}
-        spoken_of = {key for key in keys if near.intersection(key_stems(key))}
-        if noun is not None:  # `12 boats` is what a count may be a count of
-            spoken_of.update(key for key in keys if not _COUNTS.isdisjoint(key_words(key)))
-        if len(spoken_of) == len(keys):
-            return list(fields)
-        return [
-            field
-            for field in fields
-            if field.key in spoken_of
-            or (
-                noun is not None
-                and isinstance(field.value, str)
-                and noun in map(stem, _WORD.findall(field.value[:60]))
-            )
-        ]
 
     def _counted(self, value: Value, sentence: Span) -> StatementFinding | None:
         """`4 passengers`, where some list of passengers has four, and more than the record has of
@@ -346,9 +319,15 @@ class Checker:
 
     # --- matching
 
+    def _could_be(self, value: Value, field: Field) -> bool:
+        return isinstance(field.value, str) or self.measures.could_measure(value, field)
+
     def _converted(self, value: Value, turn: int | None) -> StatementFinding | None:
         if not value.unit:
             return None
+        cents = self.measures.in_cents(value) if dimension_of(value.unit) == "money" else None
+        if cents is not None and cents.counts_for(turn):
+            return self._found(value, "converted", "unit", cents)
         half = arithmetic.half_unit(value)
         field = self.measures.converted(value, half)
         if field is not None and field.counts_for(turn):
@@ -384,6 +363,9 @@ class Checker:
         return self._found(value, "unit_mismatch", "unit", wrong[0], because=because)
 
     def _reread(self, value: Value, turn: int | None) -> StatementFinding | None:
+        window = self.index.window_at(value) if value.kind == "moment" else None
+        if window is not None and window.counts_for(turn):
+            return self._found(value, "supported", "reread", window)
         other = read_otherwise(self.text, value, is_listed=self._binder.is_in_list(value))
         stating = self.index.stating(other, turn) if other is not None else []
         if other is None or not stating:
@@ -407,7 +389,7 @@ class Checker:
             fields = self.index.numbers[number][:8]
             is_clear = is_hedged or decimals_of(value)
             alike = [one for one in fields if self.measures.is_of_its_kind(value, one)]
-            linked = fields if is_clear else alike or self._linked(value, fields, sentence)
+            linked = fields if is_clear else alike or self._binder.linked(value, fields, sentence)
             if linked:
                 return self._found(value, "rounded", "match", linked[0])
         return None
@@ -431,7 +413,12 @@ class Checker:
         return None
 
     def _ending(self, value: Value) -> StatementFinding | None:
-        """`ending in 7880`, and four digits or more of an identifier."""
+        """`ending in 7880`, and four digits or more of an identifier; `pricing-…-q2wlz`."""
+        if value.kind == "identifier" and _CUT.search(
+            self.text[max(0, value.start - 4) : value.start]
+        ):
+            field = self.index.ends_with(value.key)
+            return None if field is None else self._found(value, "supported", "ending", field)
         if not value.text.isdecimal() or len(value.text) < 3:
             return None
         if len(value.text) < 5 and not names_an_ending(self.text, value.start):
@@ -439,12 +426,16 @@ class Checker:
         field = self.index.ending_in(value.text)
         return None if field is None else self._found(value, "supported", "ending", field)
 
-    def _quoted(self, value: Value) -> StatementFinding | None:
+    def _quoted(self, value: Value, turn: int | None) -> StatementFinding | None:
         if value.kind in ("quote", "code"):
             return self._found(value, "unchecked", "quotation")
-        if self.outline.is_formula(value):
-            return self._found(value, "unchecked", "formula")
-        return None
+        if not self.outline.is_formula(value):
+            return None
+        # What is worked out there is not followed; what was miscopied into it is seen.
+        near = None if self.index.is_prose else self._slips.leaf_near(value, turn)
+        if near is not None and not self.said.holds(value, turn):
+            return self._found(value, "unsupported", "misread", near)
+        return self._found(value, "unchecked", "formula")
 
     def _identifier(self, value: Value, sentence: Span) -> StatementFinding | None:
         is_number = value.kind == "number" and value.text.isdecimal() and len(value.text) >= 6
@@ -453,7 +444,7 @@ class Checker:
         before = self.text[max(0, value.start - 40) : value.start]
         if self.index.names_a_key(value.key) or not any(map(str.isdecimal, value.text)):
             return self._found(value, "unchecked", "word")
-        if _EXAMPLE.search(before):
+        if EXAMPLE.search(before):
             return self._found(value, "not_claimed", "example")
         if before.endswith(("***", "•", "xx", "XX")):
             return self._found(value, "unchecked", "masked")
@@ -463,19 +454,16 @@ class Checker:
         return None if near is None else self._found(value, "altered", "identifier", near)
 
     def _not_claimed(self, value: Value, sentence: Span) -> StatementFinding | None:
-        before = self.text[max(sentence[0], value.start - 30) : value.start]
-        if _DURATION.match(self.text, value.end) and _PROMISE.search(before):
-            return self._found(value, "not_claimed", "duration")
-        if self.outline.is_offered(value) and not _DESCRIBED.search(before):
-            return self._found(value, "not_claimed", "proposal")
-        if _EXAMPLE.search(before):
-            return self._found(value, "not_claimed", "example")
-        if _OWN_TEXT.match(self.text, value.end):
-            return self._found(value, "not_claimed", "own text")
-        if value.moments and not any(moment.groundable for moment in value.moments):
-            return self._found(value, "unchecked", "month")
+        found = why_not_claimed(self.outline, value, sentence)
+        if found is not None:
+            return self._found(value, *found)
         if self._workings.is_rough(value):
-            return self._found(value, "unchecked", "rough")
+            worked = self._implied(value, sentence, in_two=True)
+            if worked is None:
+                self._workings.rough.add(value.start)
+            return worked or self._found(value, "unchecked", "rough")
+        if self._workings.is_filtered(value):
+            return self._found(value, "unchecked", "some of them")
         return None
 
     # --- binding
@@ -552,7 +540,7 @@ class Checker:
         if not 0 < len(fields) <= MOST_OWN or value.kind not in ("number", "moment"):
             return None
         is_word = value.kind == "number" and not any(map(str.isdecimal, value.text))
-        if is_word or not all(_is_whole(one, value.kind) for one in fields):
+        if is_word or not all(is_one_value(one.value, value.kind) for one in fields):
             return None
         near = self.outline.near(value, self.outline.line_at(value.start))
         if TOLD_CHANGE.search(self.text, *self.outline.near(value, sentence)):
@@ -565,25 +553,22 @@ class Checker:
 
         def could_be(field: Field) -> bool:
             return (
-                _is_whole(field, value.kind)
-                and is_like(field, value)
+                is_one_value(field.value, value.kind)
+                and is_like(field, value, partly=True)
                 and self.measures.could_measure(value, field)
             )
 
         for is_after in (False, True):
             words = said[is_after] if is_after else said[0] | heads
-            found = [
-                field_words.find_named(one, words, said[0] | said[1] | heads, could_be)
-                for one in fields
-            ]
-            named = [one for one in found if one is not None]
+            also = said[0] | said[1] | heads
+            named = field_words.find_named(fields, words, also, could_be)
             if (
-                len(named) == len(fields)
+                named
                 and not any(self._states(one.field, value) for one in named)
                 and all(
                     one.telling <= heads
                     or field_words.is_adjacent(
-                        self.text, (before, after)[is_after], one.telling, after=is_after
+                        self.text, (before, after)[is_after], one, after=is_after
                     )
                     for one in named
                 )
@@ -603,15 +588,24 @@ class Checker:
         self, value: Value, subject: RecordSubject, fields: Sequence[Field]
     ) -> StatementFinding | None:
         """Only where the record has another value of its own under that key."""
-        is_telling = subject.loose and len(value.text.strip("0.")) > 3
-        if subject.inherited or (subject.loose and not is_telling):
-            label = self._binder.label_of(value) | self._binder.words_before(value)
+        if value.kind == "identifier" and (subject.loose or subject.inherited):
+            return None  # it names what is spoken of next
+        if self.outline.is_offered(value):
+            return None
+        is_telling = subject.loose and (
+            len(value.text.strip("0.")) > 3
+            or (self._is_sum_of_one(value) and are_of_siblings(subject, fields[:MOST_OWN]))
+        )
+        start = self.outline.sentence_at(value.start)[0]
+        is_distant = subject.distant and _IT.match(self.text, start) is None
+        if subject.inherited or is_distant or (subject.loose and not is_telling):
+            label = self._binder.label_of(value) | self._binder.words_beside(value)
             fields = [
                 field
                 for field in fields
                 if label.intersection(key_stems(field.key) + key_stems(field.record.key))
             ]
-        fields = [field for field in fields if is_like(field, value)]
+        fields = [field for field in fields if is_like(field, value, partly=subject.beside)]
         if not fields:
             return None
         widely = subject.inherited and len(subject.records) == 1
@@ -619,15 +613,36 @@ class Checker:
             field
             for record in subject.records[:NEAREST]
             for field in self._binder.own_fields(record, fields, widely=widely)
-            if is_like(field, value)
+            if is_like(field, value, partly=subject.beside)
         ]
         stated = next((one for one in own if self._states(one, value)), None)
         if stated is not None:
             return self._found(value, "user_said" if stated.echo else "supported", "echo", stated)
         if not 0 < len(own) <= MOST_OWN:
             return None
+        echoed = find_kin(self.index.stating(value, None, echoes=True), subject)
+        if echoed is not None:
+            return self._found(value, "user_said", "echo", echoed)
+        if self._speaks_of_before(value):
+            return self._found(value, "supported", "again", *fields[:1])
         because = _place(fields[0])
         return self._found(value, "misattributed", "binding", own[0], because=because)
+
+    def _speaks_of_before(self, value: Value) -> bool:
+        """`the £45`, which was stated before."""
+        before = self.text[max(0, value.start - 12) : value.start]
+        return _THE.search(before) is not None and any(
+            one.readings[:1] == value.readings[:1] for one in self._remembered if value.readings
+        )
+
+    def _is_sum_of_one(self, value: Value) -> bool:
+        """An amount of money in a list, and no part of a sum that is written out."""
+        return (
+            self._workings.is_money(value)
+            and self._binder.is_in_list(value)
+            and not _SUMMED.search(self.text[max(0, value.start - 4) : value.start])
+            and not _SUMMED.match(self.text, value.end)
+        )
 
     def _other_than_named(self, value: Value, sentence: Span) -> StatementFinding | None:
         """`Available seats: 7`, said of a record that has 3; `6GB RAM` of one with `8GB`: whoever
@@ -656,6 +671,11 @@ class Checker:
             named = self._binder.named_fields(subject, noun, value)
         if not named or any(self._states(field, value) for field in named):
             return None
+        if Slips.is_slip(value, named[0]) and not self.index.is_prose:
+            return self._found(value, "unsupported", "misread", named[0])
+        total = self._workings.total_of(value, named[0].key)
+        if total is not None:  # `18 parcels delivered`, of several records
+            return self._found(value, "derived", total.rule, *total.fields, because=total.because)
         return self._found(value, "misattributed", "binding", named[0])
 
     def _states(self, field: Field, value: Value) -> bool:
@@ -674,23 +694,16 @@ class Checker:
         before = self._worked_out.get(abs(value.readings[0]))
         return before and before._replace(start=value.start, end=value.end)
 
-    def _implied(self, value: Value, sentence: Span) -> StatementFinding | None:
-        worked = self._workings.find(value, sentence)
+    def _implied(
+        self, value: Value, sentence: Span, *, in_two: bool = False
+    ) -> StatementFinding | None:
+        if in_two and self._slips.leaf_near(value, self.turn_at(value.start)) is not None:
+            return None  # a slip is likelier than two steps
+        find = self._workings.find_in_two if in_two else self._workings.find
+        worked = find(value, sentence)
         if worked is None:
             return None
         return self._found(value, "derived", worked.rule, *worked.fields, because=worked.because)
-
-
-def _is_whole(field: Field, kind: str) -> bool:
-    """Is the leaf one value of this kind, and nothing more?"""
-    if field.number is not None:
-        return kind == "number"
-    values = values_of(field.value) if isinstance(field.value, str) else ()
-    return (
-        len(values) == 1
-        and values[0].kind == kind
-        and len(values[0].text) + 4 >= len(str(field.value))
-    )
 
 
 def _place(field: Field) -> str:

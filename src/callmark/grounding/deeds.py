@@ -272,6 +272,8 @@ def find_deeds(
         verb = outline.text[one.start : one.end]
         served = bool(did) and not _is_reversed(verb, [call for call, _ in before])
         served = served or (bool(one.told_by) and tells(one.told_by, one.sentence))
+        if not served and outline.is_denied(one.start):
+            continue  # `it is not true that I have cancelled it`: so it is
         yield Deed(one.start, one.end, verb, served, did)
 
 
@@ -310,9 +312,9 @@ def _claims(outline: Outline, can_write: bool) -> Iterator[_Claim]:
         is_told = bisect_left(verbs, sentence[0]) < bisect_left(verbs, sentence[1])
         for clause in outline.clauses(sentence) if is_elsewhere or is_told else ():
             if bisect_left(verbs, clause[0]) < bisect_left(verbs, clause[1]):
-                yield from _claims_in(text, clause, sentence, can_write)
+                yield from _claims_in(outline, clause, sentence, can_write)
             if is_elsewhere:
-                yield from _claims_elsewhere(text, clause, sentence)
+                yield from _claims_elsewhere(outline, clause, sentence)
 
 
 @lru_cache(maxsize=1 << 14)
@@ -330,7 +332,8 @@ _OURS = re.compile(
 )
 
 
-def _claims_in(text: str, clause: Span, sentence: Span, can_write: bool) -> Iterator[_Claim]:
+def _claims_in(outline: Outline, clause: Span, sentence: Span, can_write: bool) -> Iterator[_Claim]:
+    text = outline.text
     is_active = False
     position = clause[0]
     while True:
@@ -339,7 +342,8 @@ def _claims_in(text: str, clause: Span, sentence: Span, can_write: bool) -> Iter
         if found is None:
             break
         position = found.end()
-        kind = None if _is_unsaid(text, clause, found.start()) else _meant(found, text, clause)
+        is_unsaid = _is_unsaid(outline, clause, found.start())
+        kind = None if is_unsaid else _meant(found, text, clause)
         if kind is not None:
             is_active = is_active or found.lastgroup == "active"
             is_ours = can_write or found.lastgroup == "active" or _OURS.search(text, *sentence)
@@ -351,14 +355,16 @@ def _claims_in(text: str, clause: Span, sentence: Span, can_write: bool) -> Iter
             yield _Claim(*found.span(), kind, sentence, told_by, found.lastgroup == "active")
 
 
-def _claims_elsewhere(text: str, clause: Span, sentence: Span) -> Iterator[_Claim]:
-    for found in _DONE_ELSEWHERE.finditer(text, *clause):
-        if found.lastgroup is not None and not _is_unsaid(text, clause, found.end()):
+def _claims_elsewhere(outline: Outline, clause: Span, sentence: Span) -> Iterator[_Claim]:
+    for found in _DONE_ELSEWHERE.finditer(outline.text, *clause):
+        if found.lastgroup is not None and not _is_unsaid(outline, clause, found.end()):
             yield _Claim(*found.span(), _named_kind(found.lastgroup), sentence)
 
 
-def _is_unsaid(text: str, clause: Span, start: int) -> bool:
-    return (
+def _is_unsaid(outline: Outline, clause: Span, start: int) -> bool:
+    """What is said and taken back was said: `it is not true that I have cancelled it`."""
+    text = outline.text
+    return not outline.is_denied(start) and (
         _UNSAID.search(text, max(clause[0], start - _NEAR), start) is not None
         or _RELATIVE.search(text, max(clause[0], start - 12), start) is not None
     )

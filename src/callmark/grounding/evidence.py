@@ -266,6 +266,8 @@ def is_number(value: Json) -> TypeGuard[int | float]:
 
 
 RUN_TOKENS = 5
+FEW_PIECES = 8  # with one first token: not worth a table
+HEAD_LENGTH = 160  # characters by which many of them are told apart
 _SEVERAL_SENTENCES = re.compile(r"[.!?…]\s|[。！？]|\\n")
 _PUNCTUATION = " .,;:!?…。！？、，\"'“”‘’«»()[]{}*`-–—|#>"
 
@@ -284,14 +286,34 @@ class Texts:
         self._leaves = list(leaves)
         # By their first token. Whoever finds one in a span has to ask whether it `is_text`.
         self.pieces: dict[str, dict[Piece, list[Leaf]]] = {}
+        self._begun: dict[str, dict[int, dict[str, list[tuple[int, Piece, list[Leaf]]]]]] = {}
         for leaf in self._leaves:
             for first, piece in _pieces_of(want_text(leaf.value)):
                 pieces = self.pieces.setdefault(first, {})
                 note(pieces.setdefault(piece, []), leaf)
 
-    @cached_property
-    def _tokens(self) -> list[tuple[list[str], Leaf]]:
-        return [(token_pattern(leaf.folded).findall(leaf.folded), leaf) for leaf in self._leaves]
+    def begun_by(self, first: str, text: str, at: int) -> Iterable[tuple[Piece, list[Leaf]]]:
+        """The pieces with this first token that may stand at this place: all of a few; of many,
+        those that begin as the text goes on."""
+        pieces = self.pieces[first]
+        if len(pieces) <= FEW_PIECES:
+            return pieces.items()
+        known = self._begun.get(first)
+        if known is None:
+            known = self._begun[first] = {}
+            for place, (piece, leaves) in enumerate(pieces.items()):
+                start = piece.text[:HEAD_LENGTH]
+                known.setdefault(len(start), {}).setdefault(start, []).append(
+                    (place, piece, leaves)
+                )
+        found = [
+            entry
+            for length, heads in known.items()
+            for entry in heads.get(text[at : at + length], ())
+        ]
+        if len(found) > 1:
+            found.sort(key=_place_of)
+        return [(piece, leaves) for _, piece, leaves in found]
 
     @cached_property
     def runs(self) -> dict[tuple[str, ...], list[Leaf]]:
@@ -308,8 +330,16 @@ class Texts:
         return runs
 
     @cached_property
-    def _quotable(self) -> list[tuple[str, Leaf]]:
-        return [(f" {' '.join(tokens)} ", leaf) for tokens, leaf in self._tokens]
+    def _quotable(self) -> tuple[list[tuple[str, Leaf]], dict[str, list[int]]]:
+        """The leaves as quotations are looked for in them, and by each of their tokens."""
+        texts: list[tuple[str, Leaf]] = []
+        holding: dict[str, list[int]] = {}
+        for at, leaf in enumerate(self._leaves):
+            tokens = token_pattern(leaf.folded).findall(leaf.folded)
+            texts.append((f" {' '.join(tokens)} ", leaf))
+            for token in set(tokens):
+                holding.setdefault(token, []).append(at)
+        return texts, holding
 
     def quoting(self, folded: str, turn: int | None, errors: bool) -> Leaf | None:
         """A leaf that holds this text between token boundaries."""
@@ -317,7 +347,15 @@ class Texts:
         if not telling(tokens):
             return None
         quoted = f" {' '.join(tokens)} "
-        return best_of((leaf for text, leaf in self._quotable if quoted in text), turn, errors)
+        texts, holding = self._quotable
+        # Those with its rarest token: no other can hold it.
+        places = min((holding.get(token, ()) for token in tokens), key=len)
+        holders = (texts[at] for at in places)
+        return best_of((leaf for text, leaf in holders if quoted in text), turn, errors)
+
+
+def _place_of(entry: tuple[int, Piece, list[Leaf]]) -> int:
+    return entry[0]
 
 
 def telling(tokens: Iterable[str]) -> bool:

@@ -1,15 +1,38 @@
 """Which field of a record an answer names where it states a value: the words of keys, with others
-that say the same."""
+that say the same; and what the number of a field is measured in."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
-from callmark.grounding.record_tree import Field, ResultRecord, key_stems, stem
+from callmark.grounding.match import Said
+from callmark.grounding.numbers import SCALE, TOLERANCE
+from callmark.grounding.reading import (
+    LONGEST_LEAF,
+    convert,
+    dimension_of,
+    is_measured_key,
+    is_money_key,
+    is_same_unit,
+    read_leaf,
+    scale_of_key,
+    unit_called,
+    unit_of_key,
+    units_beside,
+)
+from callmark.grounding.record_tree import (
+    Field,
+    RecordIndex,
+    ResultRecord,
+    key_stems,
+    key_words,
+    stem,
+)
 from callmark.grounding.spans import Span
+from callmark.grounding.values import Value
 
 MOST_FIELDS = 60  # of one record that are looked at
 _WORD = re.compile(r"[^\W\d_]{2,}")
@@ -169,10 +192,11 @@ def windows(text: str, start: int, end: int, line: Span, values: Sequence[Span])
     """What stands right before a value, and right after it: up to another value, a comma, or a word
     that joins."""
     first = max([line[0], start - 60, *(stop for _, stop in values if stop <= start)])
-    edges = [one.end() for one in _EDGE.finditer(text, first, start)]
-    if edges and not text[edges[-1] : start].strip(" $€£*_"):
+    edges = list(_EDGE.finditer(text, first, start))
+    is_right_before = edges and not text[edges[-1].end() : start].strip(" $€£*_")
+    if is_right_before and not edges[-1][0].isalpha():  # `8 taken and 2 planned` are two
         edges.pop()  # `Business: $50`, `Business ($50)`
-    yield (edges[-1] if edges else first), start
+    yield (edges[-1].end() if edges else first), start
     last = min([line[1], end + 40, *(begin for begin, _ in values if begin >= end)])
     edge = _EDGE.search(text, end, last)
     yield end, (edge.start() if edge else last)
@@ -184,35 +208,55 @@ _FILLER = frozenset(
     """
     of is was are were be been at for to from in on by the a an your its their this that will
     about around approximately roughly only just now currently up as per each with it set comes
-    go goes get listed recorded reported stands currently class price prices time date amount
-    day week month year already still usually local est ist war sind am um von bis bei der die
-    das den dem ein eine ihr ihre auf para de del la el en es son un una a las los por est sont
-    le les des du à au aux une votre vos
+    go goes going get being coming listed recorded reported stands currently class price prices
+    time date amount day week month year already still usually local est ist war sind am um von bis
+    bei der die das den dem ein eine ihr ihre auf para de del la el en es son un una a las los por
+    est sont le les des du à au aux une votre vos
     """.split()
 )
 
 
-def is_adjacent(text: str, span: Span, said: frozenset[str], *, after: bool) -> bool:
-    """Is nothing else spoken of between such a word and the value that the span ends at, or after
-    which it begins?"""
+class NamedField(NamedTuple):
+    """`telling`: the words that name it, and not the one that it was taken for; `shared`: those
+    that name both, and what they are parts of."""
+
+    field: Field
+    telling: frozenset[str]
+    shared: frozenset[str] = frozenset()
+
+
+def is_adjacent(text: str, span: Span, named: NamedField, *, after: bool) -> bool:
+    """Is nothing else spoken of between a word that names the field and the value that the span
+    ends at, or after which it begins?"""
     words = list(_WORD.finditer(text, *span))
     for word in words if after else reversed(words):
-        if not said.isdisjoint(classes_of(frozenset((stem(word[0]),)))):
+        classes = classes_of(frozenset((stem(word[0]),)))
+        if not named.telling.isdisjoint(classes):
             return True
         is_filler = word[0].casefold() in _FILLER or word[0][0].isupper()
+        is_filler = is_filler or not named.shared.isdisjoint(classes)
         if not is_filler or (after and word[0].casefold() in ("that", "at", "to", "from", "for")):
             return False
     return False
 
 
-class NamedField(NamedTuple):
-    """`telling`: the words that name it, and not the one that it was taken for."""
-
-    field: Field
-    telling: frozenset[str]
-
-
 def find_named(
+    fields: Sequence[Field],
+    said: frozenset[str],
+    also: frozenset[str],
+    could_be: Callable[[Field], bool],
+) -> list[NamedField]:
+    """For each of these fields another one; nothing, where one of them has none."""
+    found: list[NamedField] = []
+    for field in fields if said else ():
+        named = _find_other(field, said, also, could_be)
+        if named is None:
+            return []
+        found.append(named)
+    return found
+
+
+def _find_other(
     field: Field, said: frozenset[str], also: frozenset[str], could_be: Callable[[Field], bool]
 ) -> NamedField | None:
     """Another field beside this one that the words `said` name, and not this one; `also` are words
@@ -236,5 +280,211 @@ def find_named(
         ):
             if len(words & said) > most:
                 best, most = [], len(words & said)
-            best.append(NamedField(other, telling))
+            best.append(NamedField(other, telling, (words & own) | words_of_key(scope.key)))
     return best[0] if len({one.field.key for one in best}) == 1 else None
+
+
+# --- what numbers are measured in
+
+_UNIT_KEYS = (("unit",), ("units",))
+_CENTS = frozenset("cent cents pence penny céntimos centimes rappen".split())
+MOST = 20  # leaves with one number, and numbers near a converted one, that are looked at
+LONGEST_TEXT = 200  # characters of a leaf that may name the unit of its number
+LONGEST_NUMBER = 24  # and of one that is little more than a number
+HIGHEST = 4  # records above a leaf in which its currency may stand
+
+
+@lru_cache(maxsize=1 << 8)
+def _measured_in(text: str) -> dict[int, frozenset[str]]:
+    found: dict[int, set[str]] = {}
+    for value in read_leaf(text):
+        for reading in value.readings:
+            found.setdefault(reading, set()).add(value.unit)
+    return {reading: frozenset(units) for reading, units in found.items()}
+
+
+def _units_in_prose(text: str, readings: Sequence[int]) -> frozenset[str]:
+    """All units that a long text gives one of these numbers; the empty one: none, somewhere."""
+    known = _measured_in(text)
+    return frozenset().union(*(known.get(reading, ()) for reading in readings))
+
+
+class Measures:
+    """What each leaf's number is measured in, as far as key, text or a field beside it say."""
+
+    def __init__(self, index: RecordIndex) -> None:
+        self._index = index
+        self._named: dict[int, dict[str, str]] = {}
+
+    def unit_of(self, field: Field, readings: Sequence[int]) -> str:
+        """Empty: not known."""
+        if isinstance(field.value, str):
+            if len(field.value) > LONGEST_TEXT:
+                units = _units_in_prose(field.value, readings)
+                return "" if "" in units else min(units, default="")
+            for value in read_leaf(field.value):
+                if value.unit and any(reading in value.readings for reading in readings):
+                    return value.unit
+            if len(field.value) > LONGEST_NUMBER:
+                return ""
+        words = key_words(field.key)
+        return unit_of_key(words) or self._unit_beside(field, words)
+
+    def _unit_beside(self, field: Field, words: tuple[str, ...]) -> str:
+        """`currency` of the record or one above it, `unit` of the record."""
+        own = self._names(field.record)
+        named = own.get(f"{field.key}_unit") or own.get(f"{field.key}_currency")
+        if named:
+            return named
+        if is_money_key(words):
+            currency = self._currency_of(field)
+            if currency:
+                return currency
+        return own.get("unit", "") if is_measured_key(words) else ""
+
+    def _currency_of(self, field: Field) -> str:
+        """`target_currency` for `target_amount`, else the currency of the record or one above."""
+        begin = key_words(field.key)[:1]
+        record: ResultRecord | None = field.record
+        for _ in range(HIGHEST):
+            if record is None:
+                break
+            names = self._names(record)
+            for key, unit in names.items():
+                words = key_words(key)
+                if words[-1:] == ("currency",) and words[:-1] == begin:
+                    return unit
+            if "currency" in names:
+                return names["currency"]
+            record = record.parent
+        return ""
+
+    def _names(self, record: ResultRecord) -> dict[str, str]:
+        names = self._named.get(record.number)
+        if names is None:
+            names = self._named[record.number] = {}
+            for field in record.fields:
+                words = key_words(field.key)
+                if isinstance(field.value, str) and words and len(field.value) <= 24:
+                    unit = unit_called(field.value)
+                    if unit and words[-1] in ("unit", "units", "currency", "code"):
+                        names[field.key] = unit
+                        if words in (("currency", "code"), ("currency",)):
+                            names["currency"] = unit
+                        elif words in (("unit",), ("units",)):
+                            names["unit"] = unit
+        return names
+
+    def in_its_unit(self, value: Value, fields: Sequence[Field]) -> tuple[list[Field], list[Field]]:
+        """Those that may be meant, and those whose unit or scale is another one."""
+        if not value.unit and value.form.factor == 1:
+            return list(fields), []
+        right: list[Field] = []
+        wrong: list[Field] = []
+        for field in fields[:MOST]:
+            (right if self._agrees(value, field) else wrong).append(field)
+        right += fields[MOST:]
+        return right, wrong
+
+    def in_cents(self, value: Value) -> Field | None:
+        """`$4.41`, where a result has 441 and says that these are cents."""
+        for field in self._index.numbers.get(100 * value.readings[0], ()):
+            beside = (one.value for one in _units_around(field))
+            if not _CENTS.isdisjoint(key_words(field.key)) or any(
+                isinstance(one, str) and not _CENTS.isdisjoint(_WORD.findall(one.casefold()))
+                for one in beside
+            ):
+                return field
+        return None
+
+    def is_of_its_kind(self, value: Value, field: Field) -> bool:
+        """Both a length, both an amount of money."""
+        unit = self.unit_of(field, value.readings)
+        return bool(unit and value.unit) and dimension_of(unit) == dimension_of(value.unit)
+
+    def could_measure(self, value: Value, field: Field) -> bool:
+        """Is nothing known of the two by which they measure other things?"""
+        unit = self.unit_of(field, value.readings)
+        return not (unit and value.unit) or dimension_of(unit) == dimension_of(value.unit)
+
+    def _agrees(self, value: Value, field: Field) -> bool:
+        if value.form.factor > 1 and not self._has_scale(value, field):
+            return False
+        unit = self.unit_of(field, value.readings) if value.unit else ""
+        if not unit and value.unit and dimension_of(value.unit) == "money":
+            unit = self._currency_of(field)
+        if not unit or is_same_unit(unit, value.unit):
+            return True
+        if isinstance(field.value, str) and len(field.value) > LONGEST_TEXT:
+            # Prose measures the same number in many things: all have to be of its kind.
+            units = _units_in_prose(field.value, value.readings)
+            return any(
+                is_same_unit(one, value.unit) or dimension_of(one) != dimension_of(value.unit)
+                for one in units
+            )
+        # A share may be kept as a fraction, whatever else its key names.
+        return (
+            value.unit == "%"
+            and dimension_of(unit) != "money"
+            and len(value.readings) > 1
+            and (isinstance(field.value, float) and abs(field.value) <= 1)
+        )
+
+    def _has_scale(self, value: Value, field: Field) -> bool:
+        """`4.5 million` is no 4.5, unless key or text say that it is one of millions."""
+        if isinstance(field.value, str):
+            return len(field.value) > LONGEST_TEXT or any(
+                one.form.factor == value.form.factor or value.readings[0] in one.readings[:1]
+                for one in read_leaf(field.value)
+                if one.readings
+            )
+        if isinstance(field.value, int | float) and abs(
+            field.value * SCALE - value.readings[0]
+        ) <= max(TOLERANCE, abs(value.readings[0]) // 10**9):
+            return True
+        return scale_of_key(key_words(field.key)) == value.form.factor
+
+    def converted(self, value: Value, half: int) -> Field | None:
+        """A leaf that states the same in another unit; `half` a unit of the last stated digit."""
+        for unit in units_beside(value.unit):
+            low = convert(value.readings[0] - half, value.unit, unit)
+            high = convert(value.readings[0] + half, value.unit, unit)
+            if low is None or high is None:
+                continue
+            for number in self._index.between(low - 1, high + 1)[:MOST]:
+                for field in self._index.numbers[number][:MOST]:
+                    if self.unit_of(field, (number,)) == unit:
+                        return field
+        return None
+
+
+class SaidUnits:
+    """What the user measured in what."""
+
+    def __init__(self, said: Said) -> None:
+        self._said = said
+
+    def holds(self, value: Value, turn: int | None) -> bool:
+        """Was the number said in this unit? Of a text too long to be read for units: perhaps."""
+        return self._said.holds(value, turn) and any(
+            (turn is None or at < turn) and (unit is None or is_same_unit(unit, value.unit))
+            for reading in value.readings
+            for unit, at in self._units.get(reading, {}).items()
+        )
+
+    @cached_property
+    def _units(self) -> dict[int, dict[str | None, int]]:
+        found: dict[int, dict[str | None, int]] = {}
+        for turn, text in self._said.texts:
+            for value in read_leaf(text):
+                unit = value.unit if len(text) <= LONGEST_LEAF else None
+                for reading in value.readings:
+                    units = found.setdefault(reading, {})
+                    units[unit] = min(turn, units.get(unit, turn))
+        return found
+
+
+def _units_around(field: Field) -> Iterator[Field]:
+    """The fields that name a unit, in the record of a leaf and in those above it."""
+    for record in (field.record, *field.record.ancestors()):
+        yield from (one for one in record.fields if key_words(one.key)[-1:] in _UNIT_KEYS)

@@ -24,7 +24,7 @@ from callmark.grounding.evidence import (
     telling,
 )
 from callmark.grounding.numbers import SCALE, find_number_words, of_json, read_unlocalised
-from callmark.grounding.spans import Span
+from callmark.grounding.spans import Insides, Span
 from callmark.grounding.text import (
     ByteOffsets,
     Folded,
@@ -42,6 +42,7 @@ from callmark.records.statements import StatementLabel
 from callmark.records.trace import json_inside
 
 K = TypeVar("K", int, str)
+MomentsSaid = dict[tuple[int | None, ...], list[tuple[Moment, int]]]
 
 # `HAT 023`, `credit card 4421486`: up to three words before digits may be an identifier. Tried
 # where a word begins only: a page of Chinese is one word, and would be tried at each character.
@@ -72,36 +73,35 @@ class Said:
         self._locale = locale
         self._numbers: dict[int, int] = {}
         self._keys: dict[str, int] = {}
-        self._moments: dict[tuple[int | None, ...], list[tuple[Moment, int]]] = {}
+        self._moments: MomentsSaid = {}
         self._endings: dict[str, list[tuple[str, int]]] | None = None
         self._folded: list[tuple[str, int]] = []
         self._indexed = False
         self.texts: list[tuple[int, str]] = []  # once something was asked
 
     def holds(self, value: Value, turn: int | None) -> bool:
-        self._index()
         if value.kind == "number":
             return any(self.holds_number(reading, turn) for reading in value.readings)
         if value.kind == "moment":
             return any(
-                _earlier(at, turn) and stated.agrees(moment)
+                is_earlier(at, turn) and stated.agrees(moment)
                 for stated in value.moments
-                for moment, at in self._moments.get(moment_keys(stated)[0], ())
+                for moment, at in self.known()[1].get(moment_keys(stated)[0], ())
             )
         if value.kind in ("quote", "code"):
-            return self.holds_text(value.key, turn) or self.holds_key(
-                identifier_key(value.key), turn
-            )
+            key = identifier_key(value.key)
+            return self.holds_text(value.key, turn) or self.holds_key(key, turn)
         return self.holds_key(value.key, turn)
 
-    def moments_said(self, key: tuple[int | None, ...]) -> list[Moment]:
+    def known(self) -> tuple[dict[int, int], MomentsSaid]:
+        """All numbers and moments, each with its turn."""
         self._index()
-        return [moment for moment, _ in self._moments.get(key, ())]
+        return self._numbers, self._moments
 
     def holds_key(self, key: str, turn: int | None) -> bool:
         self._index()
         at = self._keys.get(key)
-        return at is not None and _earlier(at, turn)
+        return at is not None and is_earlier(at, turn)
 
     def holds_ending(self, digits: str, turn: int | None) -> bool:
         self._index()
@@ -110,21 +110,21 @@ class Said:
             for key, at in self._keys.items():
                 self._endings.setdefault(key[-PARTIAL_DIGITS:], []).append((key, at))
         return any(
-            ends_in(key, digits) and _earlier(at, turn)
+            ends_in(key, digits) and is_earlier(at, turn)
             for key, at in self._endings.get(digits[-PARTIAL_DIGITS:], ())
         )
 
     def holds_text(self, folded: str, turn: int | None) -> bool:
         self._index()
         return any(
-            _earlier(at, turn) and find_at_boundaries(folded, text) >= 0
+            is_earlier(at, turn) and find_at_boundaries(folded, text) >= 0
             for text, at in self._folded
         )
 
     def holds_number(self, scaled: int, turn: int | None) -> bool:
         self._index()
         return any(
-            _earlier(self._numbers[near], turn)
+            is_earlier(self._numbers[near], turn)
             for near in (scaled, scaled - 1, scaled + 1)
             if near in self._numbers
         )
@@ -195,7 +195,7 @@ def _word_starts(phrase: str) -> list[int]:
     return [0, *(match.end() for match in re.finditer(" (?=[^\\W\\d_])", phrase))]
 
 
-def _earlier(at: int, turn: int | None) -> bool:
+def is_earlier(at: int, turn: int | None) -> bool:
     return turn is None or at < turn
 
 
@@ -624,11 +624,12 @@ class Grounder:
     ) -> dict[Leaf, Match]:
         """Beside what nothing supports, only whole texts count."""
         found: dict[Leaf, Match] = {}
-        edges: list[Value] | None = None
-        known = self.evidence.texts.pieces
+        edges: Insides | None = None
+        texts = self.evidence.texts
         for token in token_pattern(folded.text).finditer(folded.text):
-            pieces = known.get(token[0])
-            for piece, leaves in pieces.items() if pieces else ():
+            if token[0] not in texts.pieces:
+                continue
+            for piece, leaves in texts.begun_by(token[0], folded.text, token.start()):
                 end = token.start() + len(piece.text)
                 if (unsupported and not piece.whole) or not (
                     folded.text.startswith(piece.text, token.start())
@@ -637,10 +638,11 @@ class Grounder:
                 ):
                     continue
                 if edges is None:
-                    edges = self.values_in(span) + list(map(self._with_its_words, unsupported))
+                    values = [*self.values_in(span), *map(self._with_its_words, unsupported)]
+                    edges = Insides((one.start, one.end) for one in values if one.kind in _EDGED)
                 leaf = best_of(leaves, turn, errors)
                 place = self._place(span, folded, token.start(), end)
-                if leaf is not None and not _cuts_a_value(place, edges):
+                if leaf is not None and not edges.cut_by(place):
                     kind = "text" if piece.whole else "line"
                     found.setdefault(leaf, self._match(*place, leaf, kind))
         return found
@@ -689,12 +691,3 @@ def cut_value(value: Json, longest: int = 200) -> Json:
     if not isinstance(value, str):
         return value
     return well_formed(value if len(value) <= longest else value[: longest - 1] + "…")
-
-
-def _cuts_a_value(place: Span, values: list[Value]) -> bool:
-    """A text match must not begin or end inside a number, date, URL or identifier."""
-    start, end = place
-    return any(
-        value.kind in _EDGED and (value.start < start < value.end or value.start < end < value.end)
-        for value in values
-    )

@@ -39,6 +39,18 @@ class Slips:
                 return fields[0]
         return None
 
+    @staticmethod
+    def is_slip(value: Value, field: Field) -> bool:
+        """Is the number a slip away from this very leaf, which the answer names?"""
+        if value.kind != "number" or not value.readings or value.form.percent or not field.number:
+            return False
+        decimals = decimals_of(value)
+        digits = _digits_of(abs(value.readings[0]), decimals)
+        if not 2 < len(digits) <= MOST_DIGITS or value.form.factor != 1:
+            return False
+        near = _digits_of(abs(field.number), decimals)
+        return abs(field.number) * 10**decimals % SCALE == 0 and near in _slips_of(digits)
+
     @cached_property
     def _of_length(self) -> Counter[int]:
         """Distinct numbers by how many digits they have, with and without their decimals."""

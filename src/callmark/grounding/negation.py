@@ -5,7 +5,9 @@ so; of other languages nothing is said."""
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from callmark.grounding.numbers import language_of
@@ -349,6 +351,7 @@ _WORD = re.compile(r"[^\W\d_]+")
 LEAST = 3  # common words that give a language away
 
 
+@lru_cache(maxsize=8)  # asked by two rules of one answer
 def grammar_of(text: str) -> str:
     """The language whose denials are known; nothing where there is none."""
     if _BEYOND_LATIN.search(text):
@@ -356,11 +359,15 @@ def grammar_of(text: str) -> str:
     found = language_of(text)
     if found != "en":
         return found
-    words = _WORD.findall(text.casefold())
-    english = sum(word in _ENGLISH for word in words)
-    if sum(word in _ELSEWHERE for word in words) >= max(LEAST, english + 1):
+    counted = Counter(_WORD.findall(text.casefold()))
+
+    def count(known: frozenset[str]) -> int:
+        return sum(map(counted.__getitem__, known & counted.keys()))
+
+    english = count(_ENGLISH)
+    if count(_ELSEWHERE) >= max(LEAST, english + 1):
         return ""
-    counts = {one: sum(word in known for word in words) for one, known in _FOREIGN.items()}
+    counts = {one: count(known) for one, known in _FOREIGN.items()}
     best = max(counts, key=lambda one: counts[one])
     return best if counts[best] > english + 1 else "en"
 

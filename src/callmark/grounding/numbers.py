@@ -318,7 +318,7 @@ def language_of(text: str, locale: str | None = None) -> str:
     return _language_of(_words_of(text), locale)
 
 
-def _language_of(words: list[str], locale: str | None) -> str:
+def _language_of(words: Sequence[str], locale: str | None) -> str:
     if locale is not None and locale[:2] in _TIMES:
         return locale[:2]
     counted = Counter(words)
@@ -367,11 +367,14 @@ def _may_count_one(words: Sequence[str], at: int, first: frozenset[str]) -> bool
     return noun in first or any(noun.startswith(unit) for unit in _UNIT_ONLY)
 
 
-def _words_of(text: str) -> list[str]:
+@lru_cache(maxsize=8)  # several questions are asked of an answer and of what the user said
+def _words_of(text: str) -> tuple[str, ...]:
     """In lower case."""
     if text.isascii():
-        return _WORD.findall(text.lower())
-    return [word.casefold() for word in _WORD.findall(text)]
+        return tuple(_WORD.findall(text.lower()))
+    words = _WORD.findall(text)
+    folded = {word: word.casefold() for word in set(words)}
+    return tuple(map(folded.__getitem__, words))
 
 
 @lru_cache(maxsize=1)
@@ -388,7 +391,7 @@ class _Tokens(NamedTuple):
     """The words of a text, in lower case, and where they stand in it."""
 
     text: str
-    words: list[str]
+    words: Sequence[str]
     found: list[re.Match[str]]
 
     def start(self, at: int) -> int:

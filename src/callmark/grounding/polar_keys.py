@@ -380,6 +380,14 @@ def state_of(value: Json) -> tuple[str, str]:
     if value is None:
         return "unknown", ""
     if isinstance(value, str) and len(value) < SHORT_ANSWER:
-        folded = value.strip(" '\"").casefold().replace(" ", "_").replace("-", "_")
-        return YES_OR_NO.get(folded, ("other", ""))
-    return "other", ""
+        return _state_of_text(value)
+    return _OTHER
+
+
+_OTHER = ("other", "")
+
+
+@lru_cache(maxsize=1 << 12)
+def _state_of_text(text: str) -> tuple[str, str]:
+    folded = text.strip(" '\"").casefold().replace(" ", "_").replace("-", "_")
+    return YES_OR_NO.get(folded, _OTHER)

@@ -44,7 +44,7 @@ LONG_TEXT = 40  # a longer text may assert what a field denies
 _TOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 # A clause with one of these says nothing of how things are …
 _NOT_SAID = re.compile(
-    r"\b(?:if|whether|would|could|might|may|unless|should|add|adding|importance|regarding"
+    r"\b(?:if|whether|would|could|might|(?<!\d\s)may(?!\s\d)|unless|should|add|adding|importance|regarding"
     r"|please(?!\s(?:note|be\saware|keep\sin\smind|remember)))\b|\?",
     re.IGNORECASE,
 )
@@ -62,6 +62,7 @@ _MATTERS = frozenset(
     charge charges coverage claim claims policy policies request requests question questions
     """.split()
 )
+_BY_US = frozenset("i we i've we've".split())
 _PRONOUNS = frozenset("they he she it you".split())
 _NO_WORD_OF = re.compile(
     r"\b(?:no|not|any)\b[^.]{0,40}\b(?:information|info|details?|data|mention\w*|specif\w+)\b"
@@ -119,12 +120,16 @@ class PolarFields:
         self._shape_by_record: dict[int, PolarShape] = {}
         self._shapes: dict[tuple[tuple[str, ...], tuple[str, ...]], PolarShape] = {}
         self._tree = tree
-        # Where other records have a text, a number or a part, null says that this one has none.
-        self._valued = {one.key for one in tree.fields if state_of(one.value)[0] == "other"}
-        self._valued.update(one.key for one in tree.records if one.fields)
         for record in tree.records:
             self._add(record)
         self._is_told_of: dict[str, bool] = {}
+
+    @cached_property
+    def _valued(self) -> set[str]:
+        """Where other records have a text, a number or a part, null says that this one has none."""
+        valued = {one.key for one in self._tree.fields if state_of(one.value)[0] == "other"}
+        valued.update(one.key for one in self._tree.records if one.fields)
+        return valued
 
     def _add(self, record: ResultRecord) -> None:
         states = [
@@ -423,6 +428,15 @@ class PolarFields:
         if key.words.is_state and not words.is_predicate():
             return False
         before = [token.word for token in tokens[max(0, first - 4) : first]]
+        if not asserted and not _BY_US.isdisjoint(before):
+            return False  # `I haven't changed anything` is no word of what has changed by itself
+        if (
+            before
+            and before[-1].isdecimal()
+            and words.last + 1 < len(tokens)
+            and words.text[tokens[first - 1].end : tokens[first].start] == " "
+        ):
+            return False  # `480 planned minutes`
         if row.is_absent:  # `set a maximum runtime` does not say that there is one
             if not (words.has_number_after or words.is_answered or words.is_had):
                 return False

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from callmark.grounding.dates import Moment
-from callmark.grounding.numbers import SCALE, find_number_words
+from callmark.grounding.numbers import SCALE, find_number_words, language_of
 from callmark.grounding.text import says_less
 from callmark.grounding.values import CURRENCY, Form, Value, fold_signs, values_of
 from callmark.records.trace import json_inside
@@ -291,6 +291,8 @@ def unit_of_key(words: tuple[str, ...]) -> str:
     if not words or not _RATES.isdisjoint(words[1:]):  # `price_per_kwh` is no energy
         return ""
     last = words[-1]
+    if len(words) > 2 and words[-2] == "100":  # `l_100km` is no length
+        return ""
     if last.upper() in CODES and last not in ("all", "try"):
         return last.upper()
     if last == "min" and len(words) > 1 and _NOT_MINUTES.isdisjoint(words):
@@ -338,12 +340,13 @@ _OF_IDIOMS = (
 _ROW = re.compile(r"^[ \t]*\|?[ \t]*(\d{1,3})[ \t]*\|", re.MULTILINE)
 _OPTION = re.compile(r"\b(?:option|step|choice|row|example|scenario|case|opción|étape)\s$", re.I)
 # `4.4 out of 5`: what it is out of is a scale, if the number before it is a rating.
-_OUT_OF = re.compile(r"\s?(?:out of|/|von|de|sur)\s?(?=(?:5|10|100)(?![\w/]|[.,]\d))", re.I)
+_OUT_OF = re.compile(r"\s?(?:out of|/|von|de|sur)\s?(?=(?:5|10|20|100)(?![\w/]|[.,]\d))", re.I)
 _RATING = re.compile(
     r"\b(?:rat(?:ed|ing|es)|scor(?:e|ed|es)|reviews?|stars?|bewert\w+|calific\w+|puntuación|valor\w+|not[ée]\w*)\b",
     re.IGNORECASE,
 )
 _AND = re.compile(r"[,\s]{0,2}(?:(?:and|und|y|et)\s)?")
+_MINUTES = re.compile(r"[0-5]\d(?![\w.,:]\d|\w|\s?[€$£%])")
 _ISO_DURATION = re.compile(r"P(?:(\d{1,4})D)?(?:T(?:(\d{1,4})H)?(?:(\d{1,5})M)?(?:(\d{1,6})S)?)?")
 _ALL_DAY = re.compile(r"24\s?/\s?7|0?0:00\s?[-–]\s?(?:24:00|23:59|0?0:00)|24\s?h(?:ours|rs)?")
 _DOT_GROUP = re.compile(r"[1-9]\d{0,2}\.\d{3}")
@@ -369,8 +372,18 @@ def read_stated(text: str, values: Sequence[Value], locale: str | None) -> list[
     kept = [
         _with_unit(folded, value, locale) for at, value in enumerate(values) if at not in left_out
     ]
+    if locale is None and _DOT_GROUP.search(folded) and language_of(folded) != "en":
+        kept = list(map(_with_groups, kept))
     joined = _join_durations(folded, kept)
     return _merge(joined, _words(folded, locale))
+
+
+def _with_groups(value: Value) -> Value:
+    """`47.903 kWh` in a text that is not English: a point groups digits there, first of all."""
+    if value.kind != "number" or not value.readings or not _DOT_GROUP.fullmatch(value.text):
+        return value
+    small = min(value.readings, key=abs)
+    return value._replace(readings=(small * 1000, small))
 
 
 def _unquote(values: Iterable[Value]) -> Iterator[Value]:
@@ -470,7 +483,7 @@ def _is_marker(text: str, values: Sequence[Value], at: int) -> bool:
     before = text[max(0, value.start - 12) : value.start]
     if len(value.text) <= 2 and _OPTION.search(before):
         return True
-    if at == 0 or value.text not in ("5", "10", "100"):
+    if at == 0 or value.text not in ("5", "10", "20", "100"):
         return False
     rated = values[at - 1]
     between = _OUT_OF.match(text, rated.end) if rated.kind == "number" else None
@@ -524,6 +537,8 @@ def _together(text: str, one: Value, other: Value) -> Value | None:
         return None
     larger, end = _time_unit(text, one)
     smaller, stop = _time_unit(text, other, larger)
+    if larger == "h" and not smaller and _MINUTES.match(text, other.start):  # `2 h 16`
+        smaller, stop = "min", other.end
     if not larger or not smaller or _AND.fullmatch(text, end, other.start) is None:
         return None
     whole = convert(one.readings[0], larger, smaller)

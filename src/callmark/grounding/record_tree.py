@@ -28,7 +28,7 @@ from callmark.grounding.evidence import (
 )
 from callmark.grounding.numbers import SCALE, TOLERANCE, of_json
 from callmark.grounding.reading import read_leaf
-from callmark.grounding.text import fold
+from callmark.grounding.text import fold, fold_words
 from callmark.grounding.values import Value, identifier_key
 from callmark.records.jsontext import Json, want_list
 from callmark.records.trace import is_mcp_result, json_inside
@@ -36,8 +36,15 @@ from callmark.records.trace import is_mcp_result, json_inside
 LONGEST_NAME = 8  # words
 MOST_NAMED = 40  # records of one name; with more of them it names nothing
 _NAME_WORD = re.compile(r"[^\W_]+")
-_KEY_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
-_NAMING = frozenset("id ids name title number code sku email username".split())
+_KEY_WORD = re.compile(
+    r"[A-ZÀ-ÖØ-Þ]+(?![a-zß-öø-ÿ])|[A-ZÀ-ÖØ-Þ]?[a-zß-öø-ÿ]+|\d+|[^\W\d_A-Za-zÀ-ÖØ-öø-ÿ]+"
+)
+_NAMING = frozenset(
+    """
+    id ids name title number code sku email username titel bezeichnung nummer kennung nombre título
+    titulo número numero código codigo nom titre intitulé numéro
+    """.split()
+)
 # Words that many records have in common, whatever else their keys say.
 _NOT_NAMING = frozenset("origin destination city status type state country first last".split())
 _DIGIT = re.compile(r"\d")
@@ -78,6 +85,7 @@ class ResultRecord:
     """One object of one result. `last` is the number of the last record inside it."""
 
     __slots__ = (
+        "_texts",
         "children",
         "fields",
         "key",
@@ -109,6 +117,13 @@ class ResultRecord:
         self.fields: list[Field] = []
         self.children: list[ResultRecord] = []
         self.names: list[str] = []
+        self._texts: frozenset[str] | None = None
+
+    def texts(self) -> frozenset[str]:
+        """Its leaves that are texts, once it is whole."""
+        if self._texts is None:
+            self._texts = frozenset(one.value for one in self.fields if isinstance(one.value, str))
+        return self._texts
 
     def holds(self, other: ResultRecord) -> bool:
         return self.number <= other.number <= self.last
@@ -315,6 +330,7 @@ class Names:
     ) -> None:
         self._by_words: dict[tuple[str, ...], list[ResultRecord]] = {}
         self._lengths: dict[str, list[int]] = {}  # of the names that begin with a word
+        self._codes: set[str] = set()  # `TIME` is a code; `time` in an answer is a word
         for record in records:
             for name in names_of(record):
                 words = _words_of_name(name)
@@ -325,6 +341,8 @@ class Names:
                         self._lengths.setdefault(words[0], []).append(len(words))
                     if len(named) <= MOST_NAMED and (not named or named[-1] is not record):
                         named.append(record)
+                    if len(name) <= SHORT_CODE and name.isupper() and name.isalpha():
+                        self._codes.add(words[0])
         for lengths in self._lengths.values():
             lengths[:] = sorted(set(lengths), reverse=True)
 
@@ -334,8 +352,7 @@ class Names:
             words: list[str] = _NAME_WORD.findall(text.lower())
         else:
             found_words: list[str] = _NAME_WORD.findall(text)
-            folded = {word: fold(word) for word in set(found_words)}
-            words = [folded[word] for word in found_words]
+            words = fold_words(found_words)
         if self._lengths.keys().isdisjoint(words):
             return []
         places = [at for at, word in enumerate(words) if word in self._lengths]
@@ -346,6 +363,8 @@ class Names:
             for length in self._lengths[words[at]] if at >= end else ():
                 name = tuple(words[at : at + length])
                 records = self._by_words.get(name, ())
+                if length == 1 and name[0] in self._codes and spans[at][0].islower():
+                    continue
                 if at + length <= len(words) and 0 < len(records) <= MOST_NAMED:
                     end = at + length
                     place = spans[at].start(), spans[end - 1].end()
@@ -393,6 +412,8 @@ def shape_of(identifier: str) -> str:
 
 
 _BEFORE = frozenset("prev previous prior last yoy ly earlier".split())
+SHORT_CODE = 4
+_WINDOW = re.compile(r"([01]\d|2[0-4])\s?[-–]\s?([01]\d|2[0-4])")
 LONG_TEXT = 400  # characters of a text that tells a story
 DESCRIPTION = 200  # of one that describes something
 FEW_FIELDS = 8
@@ -589,6 +610,28 @@ class RecordIndex:
         found = self._endings.get(digits[-4:], ())
         return next((field for key, field in found if key.endswith(digits)), None)
 
+    def ends_with(self, key: str) -> Field | None:
+        """A leaf whose identifier ends so, after a hyphen."""
+        found = (one for one in self.identifiers if one.endswith(f"-{key}"))
+        whole = next(found, None)
+        return None if whole is None else self.identifiers[whole][0]
+
+    def window_at(self, value: Value) -> Field | None:
+        """`16-20`, where 4 PM is meant."""
+        moment = value.moments[0] if value.moments else None
+        if moment is None or moment.hour is None or moment.has_day or moment.minute:
+            return None
+        return self._windows.get(moment.hour)
+
+    @cached_property
+    def _windows(self) -> dict[int, Field]:
+        found: dict[int, Field] = {}
+        for field in self.tree.fields:
+            window = _WINDOW.fullmatch(field.value) if isinstance(field.value, str) else None
+            for hour in window.groups() if window else ():
+                found.setdefault(int(hour), field)
+        return found
+
     @cached_property
     def _endings(self) -> dict[str, list[tuple[str, Field]]]:
         endings: dict[str, list[tuple[str, Field]]] = {}
@@ -612,12 +655,6 @@ def _note(index: dict[_Key, list[Field]], key: _Key, field: Field) -> None:
         found.append(field)
 
 
-# --- which leaves belong to the records that a value is said of
-
-NEAREST = 12  # records of one name that are looked at
-MOST_KIN = 400
-
-
 class RecordSubject(NamedTuple):
     """What a value is said of. `beside`: the name stands right before it, so that nobody else can
     be meant; `inherited`: by what the line stands under, or after; `loose`: by what is no name, but
@@ -628,59 +665,3 @@ class RecordSubject(NamedTuple):
     inherited: bool = False
     loose: bool = False
     distant: bool = False
-
-
-def find_kin(fields: Sequence[Field], subject: RecordSubject) -> Field | None:
-    """The first that belongs to a record of the subject, or to one that holds it."""
-    if len(subject.records) == 1:  # nearly always; and there may be hundreds of fields
-        first, last = subject.records[0].number, subject.records[0].last
-        for field in fields:
-            number = field.record.number
-            if first <= number <= last or number <= first <= field.record.last:
-                return field
-        return None
-    for field in fields:
-        if any(record.is_kin(field.record) for record in subject.records):
-            return field
-    return None
-
-
-def find_all_kin(fields: Sequence[Field], subject: RecordSubject) -> list[Field]:
-    return [
-        field
-        for field in fields[:MOST_KIN]
-        if any(record.is_kin(field.record) for record in subject.records[:NEAREST])
-    ]
-
-
-def find_joined(fields: Sequence[Field], subject: RecordSubject) -> Field | None:
-    """The first whose record, or the one that it is a part of, holds an identifier of the subject
-    as a value. Another record of the same kind is never meant."""
-    kinds = {(one.kind, one.key) for one in subject.records}
-    names = {name for one in subject.records for name in one.names if any(map(str.isdecimal, name))}
-    for field in fields if names else ():
-        record = field.record
-        if (record.kind, record.key) not in kinds and _holds_any(record, names):
-            return field
-    return None
-
-
-def _holds_any(record: ResultRecord, names: set[str]) -> bool:
-    near = [record] if record.parent is None or record.names else [record, record.parent]
-    return any(
-        isinstance(field.value, str) and field.value in names
-        for one in near
-        for field in one.fields
-    )
-
-
-def descend(subject: RecordSubject, loose: Sequence[Mention]) -> RecordSubject:
-    """To the parts of these records that are told apart by what they are."""
-    inner = {
-        record.number: record
-        for mention in loose
-        for record in mention.records
-        if any(one.holds(record) and one is not record for one in subject.records)
-    }
-    kept = tuple(record for _, record in sorted(inner.items()))
-    return subject._replace(records=kept, loose=True) if kept else subject

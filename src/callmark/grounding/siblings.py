@@ -14,6 +14,7 @@ from callmark.grounding.record_tree import (
     Field,
     Mention,
     Names,
+    RecordSubject,
     RecordTree,
     ResultRecord,
     key_words,
@@ -50,6 +51,16 @@ def groups_of(tree: RecordTree) -> list[list[ResultRecord]]:
     return [group for group in found.values() if len(group) > 1]
 
 
+def are_of_siblings(subject: RecordSubject, fields: Sequence[Field]) -> bool:
+    """Do they say one thing, each of another record of the list that this one stands in?"""
+    if len(subject.records) != 1 or subject.inherited or len({one.key for one in fields}) != 1:
+        return False
+    record = subject.records[0]
+    return all(
+        one.record.parent is record.parent and one.record.kind == record.kind for one in fields
+    )
+
+
 class SiblingNames:
     """Where an answer, of which these are the `words`, mentions records in such a way."""
 
@@ -58,6 +69,7 @@ class SiblingNames:
         self._called: dict[int, list[str]] = {}
         self._parts: set[tuple[str, ...]] = set()
         self._groups = [one for one in groups_of(tree) if len(one) <= MOST_SIBLINGS]
+        self._tree = tree
         self._records = tree.records
         self._gather()
 
@@ -80,7 +92,8 @@ class SiblingNames:
             for part in _parts_of(words_of_name(name), self._words):
                 parts[part] = name if part not in parts else None
         for part, full in parts.items():
-            if full is not None:
+            if full is not None and " ".join(part) not in self._tree.texts:
+                # A `Patio` in which others meet is no part of the name `Jazz en el Patio`.
                 self._parts.add(part)
                 for record in whole[full]:
                     self._called.setdefault(record.number, []).append(" ".join(part))

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import accumulate
 from typing import NamedTuple
 
 from callmark.errors import UsageError
@@ -30,6 +31,28 @@ _LAST_WORD = re.compile(r"[^\W\d_]+(?:\.[^\W\d_]+)*$")
 _ITEM = re.compile(r"[ \t>]*(?:[-*+•‣–]|\(?\d{1,3}[.)]|#{1,6})[ \t]+")
 _ORDINAL = re.compile(r"(?<![\w.,])\d{1,2}$")
 _INITIAL = re.compile(r"(?:^|[\s(])[^\W\d_]$")
+
+
+class Insides:
+    """The inner parts of spans. Those that overlap are one, so that a look-up reads one of them."""
+
+    def __init__(self, spans: Iterable[Span]) -> None:
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+        for start, end in sorted(spans):
+            if self._ends and start < self._ends[-1]:
+                self._ends[-1] = max(end, self._ends[-1])
+            else:
+                self._starts.append(start)
+                self._ends.append(end)
+
+    def cut_by(self, place: Span) -> bool:
+        """Whether a place begins or ends inside one of them."""
+        for position in place:
+            at = bisect_left(self._starts, position) - 1
+            if at >= 0 and position < self._ends[at]:
+                return True
+        return False
 
 
 def marker_spans(text: str) -> list[Span]:
@@ -272,6 +295,23 @@ class Outline:
     def sentence_at(self, position: int) -> Span:
         at = bisect_right(self._sentence_starts, position) - 1
         return self.sentences[at] if at >= 0 else (0, len(self.text))
+
+    @cached_property
+    def _denied(self) -> list[Span]:
+        return find_denied(self)
+
+    @cached_property
+    def _denied_ends(self) -> list[int]:
+        return list(accumulate((end for _, end in self._denied), max))
+
+    @property
+    def takes_back(self) -> bool:
+        return bool(self._denied)
+
+    def is_denied(self, position: int) -> bool:
+        """Does the answer say of what stands here that it is not so?"""
+        at = bisect_right(self._denied, (position, len(self.text))) - 1
+        return at >= 0 and position < self._denied_ends[at]
 
     def tells_a_change(self, value: Value, sentence: Span) -> bool:
         """`from $5 to $7`, `instead of`: what is said near this value may be of either side."""

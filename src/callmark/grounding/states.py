@@ -8,25 +8,23 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
+from operator import attrgetter
 from typing import NamedTuple
 
 from callmark.grounding import field_words
-from callmark.grounding.binding import Binder
+from callmark.grounding.binding import NEAREST, Binder, find_joined, find_kin
 from callmark.grounding.record_tree import (
-    NEAREST,
     Field,
     RecordIndex,
     RecordSubject,
     ResultRecord,
-    find_joined,
-    find_kin,
     key_stems,
     key_words,
     stem,
 )
 from callmark.grounding.siblings import words_of_name
 from callmark.grounding.spans import Outline, Span
-from callmark.grounding.text import STOP_WORDS, fold
+from callmark.grounding.text import STOP_WORDS, fold, fold_words
 from callmark.grounding.values import Value
 
 LONGEST = 40  # characters of a text that is a state or a kind
@@ -47,12 +45,14 @@ completed|complete|finished|finalized|succeeded|successful|done|abgeschlossen|er
 failed|unsuccessful|fehlgeschlagen|gescheitert|fallido|fallida|échoué|échouée
 cancelled|canceled|voided|storniert|abgesagt|cancelado|cancelada|anulado|anulada|annulé|annulée
 
-approved|accepted|granted|genehmigt|bewilligt|aprobado|aprobada|aceptado|aceptada|approuvé
-    |approuvée|accepté|acceptée
-pending|under review|in review|awaiting approval|needsAction|needs action|no response|in Prüfung
-    |en revisión|pendiente|en attente
+approved|accepted|granted|validated|genehmigt|bewilligt|validiert|aprobado|aprobada|aceptado
+    |aceptada|validado|validada|approuvé|approuvée|accepté|acceptée|validé|validée
+pending|under review|in review|awaiting approval|awaiting review|submitted|incomplete|needsAction
+    |needs action|no response|in Prüfung|eingereicht|unvollständig|en revisión|pendiente
+    |incompleto|incompleta|en attente|en cours d'examen|incomplet|incomplète
 rejected|denied|declined|refused|abgelehnt|rechazado|rechazada|denegado|denegada|refusé|refusée
     |rejeté|rejetée
+withdrawn|revoked|zurückgezogen|widerrufen|retirado|retirada|retiré|retirée
 tentative|tentatively accepted
 
 active|enabled|in force|aktiv|activo|activa|actif
@@ -63,7 +63,8 @@ expired|lapsed|abgelaufen|caducado|caducada|vencido|vencida|expiré|expirée
 open|reopened|offen|abierto|abierta|ouvert|ouverte
 closed|resolved|geschlossen|gelöst|cerrado|cerrada|resuelto|resuelta|fermé|fermée|résolu|résolue
 
-unpaid|outstanding|unbezahlt|impagado|impagada|impayé|impayée
+unpaid|outstanding|open|due|payable|payment due|awaiting payment|pending payment|unbezahlt|offen
+    |impagado|impagada|pendiente de pago|impayé|impayée|à payer
 paid|settled|paid in full|bezahlt|beglichen|pagado|pagada|payé|payée|réglé|réglée
 overdue|past due|überfällig|en retard de paiement
 refunded|erstattet|reembolsado|reembolsada|remboursé|remboursée
@@ -87,8 +88,8 @@ out of stock|sold out|unavailable|backordered|ausverkauft|nicht verfügbar|vergr
 discontinued
 
 confirmed|bestätigt|confirmado|confirmada|confirmé|confirmée
-tentative|provisional|unconfirmed|pending|waitlisted|on the waiting list|vorläufig|unbestätigt
-    |pendiente|provisoire|en attente
+tentative|provisional|unconfirmed|pending|option|on option|requested|waitlisted
+    |on the waiting list|vorläufig|unbestätigt|angefragt|pendiente|provisoire|en attente
 cancelled|canceled|storniert|abgesagt|cancelado|cancelada|annulé|annulée
 
 full-time|full time|Vollzeit|tiempo completo|temps plein
@@ -167,8 +168,8 @@ STATE_WORDS = frozenset(name.split()[0] for name in _STATES)
 _SAID = re.compile(
     r"(?:\b(?:is|are|was|were|remains?|stays?|stands at|(?:marked|listed|shown|shows?|showing"
     r"|recorded)"
-    r"(?:\sas)?|ist|sind|war|wurde|wurden|bleibt|steht|está|están|fue|sigue|est|sont|a été"
-    r"|ont été|reste"
+    r"(?:\sas)?|ist|sind|war|wurde|wurden|bleibt|steht|está|están|fue|fueron|sigue"
+    r"|han?\ssido|est|sont|a été|ont été|reste"
     r"|been|still|already)|['’]s|['’]re|\b(?:status|state)(?:\sis|:)?)"
     r"[\s*_`\"“]*(?:(?:now|still|currently|already|also|both|all|just|fully|officially|showing"
     r"|yet|again"
@@ -200,8 +201,8 @@ _DEED_NOUN = re.compile(
 )
 # What follows a state that is said, and no part of a noun: not `the processing time`.
 _ENDS_HERE = re.compile(
-    r"[\s*_`\"”’)\]]*(?:[.,;:!?)|–—]|$|\n|\s-\s|\b(?:and|but|so|because|since|with|though|while"
-    r"|yet|und|aber"
+    r"[\s*_`\"”’)\]]*(?:[.,;:!?)|–—]|$|\n|\s-\s|\b(?:it|them|and|but|so|because|since|with|though|while"
+    r"|yet|too|as well|also|und|aber|auch|ebenfalls|también|aussi|également"
     r"|weil|y|pero|porque|et|mais|car)\b)",
     re.IGNORECASE,
 )
@@ -293,12 +294,13 @@ class StateFields:
 
 @lru_cache(maxsize=1 << 10)
 def states_of(text: str) -> tuple[KnownState, ...]:
-    """Of the whole text, else of its first word: `PENDING_DEPOSIT`."""
+    """Of the whole text, and in the other families of its first word: `PENDING_DEPOSIT`."""
     plain = _plain(text)
-    found = _STATES.get(plain)
-    if found is None and "_" in text and " " in plain:
-        found = _STATES.get(plain.split()[0])
-    return tuple(found or ())
+    found = list(_STATES.get(plain, ()))
+    if "_" in text and " " in plain:
+        known = {one.family for one in found}
+        found += [one for one in _STATES.get(plain.split()[0], ()) if one.family not in known]
+    return tuple(found)
 
 
 def excludes(state: KnownState, said: Iterable[KnownState]) -> bool:
@@ -314,23 +316,32 @@ def _named_in(
 ) -> list[tuple[KnownState, Field]]:
     """Those whose key, or whose object, the clause names: `the refund is completed`."""
     words = {stem(word) for word in _WORD.findall(text[slice(*clause)])}
-    return [row for row in rows if not words.isdisjoint(_names_of(row[1]) - _STATUS_WORDS)]
+    return [
+        row
+        for row in rows
+        if not words.isdisjoint(
+            _names_of(row[1].key, row[1].record.key, tuple(map(_KEY, row[1].record.fields[:40])))
+        )
+    ]
 
 
-def _names_of(field: Field) -> set[str]:
+_KEY = attrgetter("key")
+
+
+@lru_cache(maxsize=1 << 10)  # records of a kind have their keys in common
+def _names_of(key: str, record_key: str, keys: tuple[str, ...]) -> frozenset[str]:
     """What its object is called: by its key, and by `transfer_id` in it."""
-    names = {*key_stems(field.key), *key_stems(field.record.key)}
-    for other in field.record.fields[:40]:
-        words = key_words(other.key)
+    names = {*key_stems(key), *key_stems(record_key)}
+    for other in keys:
+        words = key_words(other)
         if words[-1:] == ("id",) or words[-1:] == ("number",):
-            names.update(key_stems(other.key)[:-1])
-    return names
+            names.update(key_stems(other)[:-1])
+    return frozenset(names - _STATUS_WORDS)
 
 
 def _belongs(field: Field, subject: RecordSubject) -> bool:
-    return any(
-        record is field.record or record.holds(field.record) for record in subject.records[:NEAREST]
-    )
+    number = field.record.number
+    return any(record.number <= number <= record.last for record in subject.records[:NEAREST])
 
 
 def is_stated(outline: Outline, start: int, end: int) -> bool:
@@ -365,12 +376,27 @@ _UNSURE = re.compile(
     r"|previous\w*"
     r"|originally|versus|vs|compared|differen\w+|upgrad\w+|downgrad\w+|convert\w*|switched"
     r"|switching|select\w*|cho[os]s?en?|than|like|unlike|similar|or|either|neither|nor|other"
-    r"|others|another|both|every|any|no|not|never|without|if|whether|unless|would|could|should|may"
+    r"|others|another|both|every|any|no|not|never|without|if|whether|unless|would|could|should"
+    r"|(?<!\d\s)may(?!\s\d)"
     r"|might|prefer\w*|want\w*|ask\w*|request\w*|look\w* for|need\w*|filter\w*|search\w*|near"
     r"|nearby"
     r"|close to|next to|towards|via|rather|except|excluding|besides|eligible|also"
     r"|oder|nicht|kein\w*|als|statt|wenn|o|sin|ni|otro|otra|si|ou|pas|sans|autre|que)\b"
     r"|n['’]t\b|->|→|➝|\?",
+    re.IGNORECASE,
+)
+# What follows one of these is said of what stands before it: `Piranesi, in the Auditorium`.
+_SAID_OF = re.compile(
+    r"(?:[(\[,–—]|\s-|\b(?:by|with|at|in|on|from|to|for|of|as|via|bei|beim|im|am|an|mit|von|vom|zu|zum|zur"
+    r"|aus|als|für|par|chez|avec|à|au|en|de|du|des|dans|pour|con|por|del?|para|a|al))"
+    r"(?:\s(?:the|a|an|your|his|her|its|their|der|die|das|dem|den|el|la|los|las|le|les|l['’]))?"
+    r"[\s*_`\"“„«]*$",
+    re.IGNORECASE,
+)
+_NO_NOUN = re.compile(
+    rf"{_ENDS_HERE.pattern}|['’]s\b"
+    r"|\s(?:on|in|at|to|for|from|by|of|until|since|as|too|is|was|am|um|im|bis|seit|auch|en|el|desde"
+    r"|hasta|también|à|depuis|aussi)\b",
     re.IGNORECASE,
 )
 _LISTED = re.compile(r"[^\w\n]*(?:\w+[^\w\n]+){0,5}")
@@ -423,11 +449,15 @@ class KindFields:
     def _places(self, text: str) -> Iterator[tuple[int, int, list[Field]]]:
         if not self._fields:
             return
+        words = fold_words(_WORD.findall(text))
+        if self._lengths.keys().isdisjoint(words):
+            return
         spans = list(_WORD.finditer(text))
-        words = [fold(one[0]) for one in spans]
         end = 0
         for at, word in enumerate(words):
-            for length in sorted(self._lengths.get(word, ()), reverse=True) if at >= end else ():
+            if word not in self._lengths or at < end:
+                continue
+            for length in sorted(self._lengths[word], reverse=True):
                 fields = self._fields.get(tuple(words[at : at + length]))
                 if fields:
                     end = at + length
@@ -476,7 +506,11 @@ class KindFields:
         start, end = max(line.start, place.start - BESIDE), min(line.end, place.end + BESIDE)
         words = field_words.words_of_key(field.key)
         around = field_words.words_said(outline.text, start, end)
-        return not words.isdisjoint(around) or is_stated(outline, place.start, place.end)
+        return (
+            not words.isdisjoint(around)
+            or is_stated(outline, place.start, place.end)
+            or _is_said_of(outline.text, start, place)
+        )
 
     def _tells(self, record: ResultRecord, text: str) -> bool:
         """Does any other text or key of the record speak of it?"""
@@ -501,6 +535,12 @@ def _is_same_column(one: Field, other: Field) -> bool:
         return one.record.key == other.record.key or one.record.parent is other.record.parent
     keys, others = ({field.key for field in record.fields} for record in (one.record, other.record))
     return 2 * len(keys & others) >= len(keys | others)
+
+
+def _is_said_of(text: str, start: int, place: Value) -> bool:
+    """`in the Auditorium`, `(Mina Park)`; not `(pending order)`, which says what an order is."""
+    is_whole = place.text[0].isupper() or _NO_NOUN.match(text, place.end) is not None
+    return is_whole and _SAID_OF.search(text, start, place.start) is not None
 
 
 def _subject(binder: Binder, place: Value, sentence: Span) -> RecordSubject | None:

@@ -10,7 +10,8 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from itertools import combinations, pairwise
+from functools import cached_property
+from itertools import combinations, islice, pairwise, permutations
 from typing import NamedTuple
 
 from callmark.grounding.dates import Moment
@@ -34,6 +35,9 @@ _ENDS = frozenset(
     "end ends ended until to till arrival arrive arrives arrived arr finish finished close"
     " closes".split()
 )
+
+
+_NO_WEIGHTS = frozenset("id ids number no nr num code zip year index rank position crn".split())
 
 
 class ResultSum(NamedTuple):
@@ -62,11 +66,13 @@ class ResultSums:
     """Found by number."""
 
     def __init__(self, tree: RecordTree) -> None:
+        self._cells = _Cells()
         self._found: list[ResultSum] = []
         self._times: list[ResultSum] = []
         self._totals: dict[int, list[int]] = {}
         self.lengths: list[int] = []  # how many records there are of a kind
-        for records in _groups(tree):
+        self._groups = list(_groups(tree))
+        for records in self._groups:
             self._add_group(records)
         for record in tree.records:
             self._add_record(record)
@@ -80,6 +86,21 @@ class ResultSums:
         stop = bisect_left(found, high + 1, key=lambda one: one.number)
         return found[at : min(stop, at + MOST_NEAR)]
 
+    @cached_property
+    def weighed(self) -> list[tuple[int, str]]:
+        """What one column comes to if another one weighs it, and its mean then; of all records and
+        of all but those of one kind."""
+        found: list[tuple[int, str]] = []
+        for records in islice(self._groups, FEW):
+            groups = [records]
+            if len(records) <= MOST_SORTED:
+                for _, _, kind in islice(_kinds(records), FEW):
+                    left_out = {one.number for one in kind}
+                    groups.append([one for one in records if one.number not in left_out])
+            for group in groups:
+                found += _weigh(group)
+        return sorted(dict.fromkeys(found))
+
     def totals_with(self, number: int) -> list[int]:
         """What the columns that hold this number come to."""
         return self._totals.get(abs(number), [])
@@ -87,7 +108,7 @@ class ResultSums:
     # --- building
 
     def _add_group(self, records: Sequence[ResultRecord]) -> None:
-        columns = list(_columns(records))
+        columns = list(self._cells.columns_of(records))
         for one, other in pairwise(records):
             self._add_gap(one, other)
         if len(self.lengths) < FEW and len(records) * SCALE not in self.lengths:
@@ -131,7 +152,7 @@ class ResultSums:
                         self._add_columns(members, frozenset(key_stems(name)), f"{name}")
 
     def _add_columns(self, records: Sequence[ResultRecord], words: frozenset[str], of: str) -> None:
-        for column in _columns(records):
+        for column in self._cells.columns_of(records):
             self._add_column(column, words.union(key_stems(column.key)), of)
 
     def _add_gap(self, one: ResultRecord, other: ResultRecord) -> None:
@@ -155,6 +176,8 @@ class ResultSums:
         because = f"{column.key} of {of}"
         self._add(abs(total), "sum" if of == "all" else "part", because, column, words)
         self._add(abs(total) // len(numbers), "mean", because, column, words)
+        if of == "all":  # how many have one at all
+            self._add(len(numbers) * SCALE, "count", because, column, words, False)
         gains = sum(number for number in numbers if number > 0)
         if gains not in (0, total):  # what came in, and what went out
             self._add(gains, "sum", because, column, words)
@@ -169,11 +192,15 @@ class ResultSums:
 
     def _add_record(self, record: ResultRecord) -> None:
         """Two fields of one record set against each other, and how long it lasts."""
-        lasts = _minutes_of(record)
+        lasts = self._cells.minutes_of(record)
         if lasts is not None:
             column = ResultColumn("duration", (lasts[1],), ())
             self._add_time(lasts[0], "duration", record.path, column)
         fields = [(one, number) for one in record.fields[:FEW] if (number := number_in(one))]
+        if 2 < len(fields) == len(record.fields):  # `income: {grants, gifts, interest}`
+            column = ResultColumn(record.key, tuple(one for one, _ in fields), ())
+            total = abs(sum(number for _, number in fields))
+            self._add(total, "sum", record.path, column, frozenset(key_stems(record.key)))
         for (one, first), (other, second) in combinations(fields, 2):
             self._add(
                 abs(first - second),
@@ -203,6 +230,25 @@ class ResultSums:
             self._times.append(ResultSum(number, how, because, frozenset(), column.fields[0]))
 
 
+def _weigh(records: Sequence[ResultRecord]) -> Iterator[tuple[int, str]]:
+    rows = [{one.key: number_in(one) for one in record.fields[:FEW]} for record in records]
+    keys = list(
+        dict.fromkeys(
+            key
+            for row in rows
+            for key, one in row.items()
+            if one is not None and _NO_WEIGHTS.isdisjoint(key_words(key))
+        )
+    )
+    for key, weight in permutations(keys[:FEW_KINDS], 2):
+        pairs = [(row[key], row[weight]) for row in rows if row.get(key) and row.get(weight)]
+        total = sum(abs(one or 0) * abs(other or 0) for one, other in pairs)
+        weights = sum(abs(other or 0) for _, other in pairs)
+        if len(pairs) > 1 and weights:
+            yield total // weights, f"{key}, weighed by {weight}"
+            yield total // SCALE, f"{key} times {weight}"
+
+
 def _groups(tree: RecordTree) -> Iterator[list[ResultRecord]]:
     """Records that are siblings of one kind."""
     groups: dict[tuple[int, str, str], list[ResultRecord]] = {}
@@ -214,24 +260,47 @@ def _groups(tree: RecordTree) -> Iterator[list[ResultRecord]]:
     yield from (records for records in groups.values() if len(records) > 1)
 
 
-def _columns(records: Sequence[ResultRecord]) -> Iterator[ResultColumn]:
-    found: dict[str, tuple[list[Field], list[int]]] = {}
-    times: tuple[list[Field], list[int]] = ([], [])
-    for record in records:
-        for field in record.fields[:MOST_COLUMNS]:
-            number = number_in(field)
-            if number is not None:
-                fields, numbers = found.setdefault(field.key, ([], []))
-                fields.append(field)
-                numbers.append(number)
-        lasts = _minutes_of(record)
-        if lasts is not None:
-            times[0].append(lasts[1])
-            times[1].append(lasts[0])
-    for key, (fields, numbers) in list(found.items())[:MOST_COLUMNS]:
-        yield ResultColumn(key, tuple(fields), tuple(numbers))
-    if len(times[0]) > 1:
-        yield ResultColumn("duration", tuple(times[0]), tuple(times[1]), is_time=True)
+class _Cells:
+    """The numbers of records and how long they last: each is read once, however many groups it
+    is a member of."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[int, list[tuple[Field, int]]] = {}
+        self._minutes: dict[int, tuple[int, Field] | None] = {}
+
+    def minutes_of(self, record: ResultRecord) -> tuple[int, Field] | None:
+        if record.number not in self._minutes:
+            self._minutes[record.number] = _minutes_of(record)
+        return self._minutes[record.number]
+
+    def numbers_of(self, record: ResultRecord) -> list[tuple[Field, int]]:
+        found = self._numbers.get(record.number)
+        if found is None:
+            found = self._numbers[record.number] = [
+                (field, number)
+                for field in record.fields[:MOST_COLUMNS]
+                if (number := number_in(field)) is not None
+            ]
+        return found
+
+    def columns_of(self, records: Sequence[ResultRecord]) -> Iterator[ResultColumn]:
+        found: dict[str, tuple[list[Field], list[int]]] = {}
+        times: tuple[list[Field], list[int]] = ([], [])
+        for record in records:
+            for field, number in self.numbers_of(record):
+                column = found.get(field.key)
+                if column is None:
+                    column = found[field.key] = ([], [])
+                column[0].append(field)
+                column[1].append(number)
+            lasts = self.minutes_of(record)
+            if lasts is not None:
+                times[0].append(lasts[1])
+                times[1].append(lasts[0])
+        for key, (fields, numbers) in list(found.items())[:MOST_COLUMNS]:
+            yield ResultColumn(key, tuple(fields), tuple(numbers))
+        if len(times[0]) > 1:
+            yield ResultColumn("duration", tuple(times[0]), tuple(times[1]), is_time=True)
 
 
 def _kinds(records: Sequence[ResultRecord]) -> Iterator[tuple[str, str, list[ResultRecord]]]:

@@ -198,6 +198,7 @@ _NOT_DIGIT = re.compile(r"\D")
 _BEFORE_MARKER = re.compile(r"[ \t>*_|#-]*\(?")
 _AFTER_MARKER = re.compile(r"[.)][*_]*[ \t]+\S")
 _CAPITALS_BEFORE = re.compile(r"(?<!\w)[A-Z]{2,5}\s$")
+_PLAIN = re.compile(r"\d+(?:\.\d+)?")
 _HYPHEN_CHAIN = re.compile(r"\d\w*(?:-\w+){1,24}")  # or each group would be read to the end
 
 
@@ -206,7 +207,7 @@ def number_values(match: re.Match[str], text: str, locale: str | None) -> Iterat
     run, tail = match["number"], match["tail"].casefold()
     if end - start <= 3 and _is_list_marker(text, start, end):
         return
-    if tail in _FRACTIONS and not match["more"] and run.isdecimal():
+    if tail in _FRACTIONS and not match["more"] and _PLAIN.fullmatch(run):
         yield _with_fraction(match, text)
         return
     if run == "10" and tail in ("²", "³") and text[:start].rstrip()[-1:] in ("×", "x", "·", "*"):
@@ -222,6 +223,8 @@ def number_values(match: re.Match[str], text: str, locale: str | None) -> Iterat
     elif tail and not match["more"] and (factor := _glued_factor(match, text)) > 1:
         form = Form(_sign_before(text, start), factor=factor)
         yield number(start, match.end("tail"), run, locale, form)
+    elif tail == "p" and not match["more"] and (len(run) <= 2 or "." in run):  # pence
+        yield from _run_values(start, end, run, text, locale)
     elif match["more"] or match["exponent"] or (tail and tail not in _TAILS):
         yield from _number_then_identifier(match, text, locale)
     elif tail not in _ORDINALS or tail in _UNITS:
@@ -229,10 +232,12 @@ def number_values(match: re.Match[str], text: str, locale: str | None) -> Iterat
 
 
 def _with_fraction(match: re.Match[str], text: str) -> Value:
-    """`10¼`."""
+    """`10¼`, and quarters of a cent: `4.41¼`."""
     start = match.start("number")
     form = Form(_sign_before(text, start))
     decimals = _FRACTIONS[match["tail"]]
+    if "." in match["number"]:
+        decimals = decimals[1:]
     reading = numbers.read_unlocalised(f"{numbers.ascii_digits(match['number'])}{decimals}")
     readings = () if reading is None else form.readings(reading)
     begin = start if form.sign is None else form.sign
@@ -672,3 +677,11 @@ def _without_emphasis(start: int, found: str, text: str) -> str:
     closes = found[-1] == "_" and (found[0] == "_" or _EMPHASIS_START.search(before))
     bare = found.lstrip("_") if opens else found
     return bare.rstrip("_") if closes else bare
+
+
+def is_one_value(leaf: object, kind: str) -> bool:
+    """Is the leaf one value of this kind, and nothing more?"""
+    if isinstance(leaf, int | float) and not isinstance(leaf, bool):
+        return kind == "number"
+    values = values_of(leaf) if isinstance(leaf, str) else ()
+    return len(values) == 1 and values[0].kind == kind and len(values[0].text) + 4 >= len(str(leaf))

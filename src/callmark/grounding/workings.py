@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 from callmark.grounding import arithmetic
 from callmark.grounding.arithmetic import Steps, Wanted, products, share_of, shares, sums, work_out
-from callmark.grounding.binding import Binder
+from callmark.grounding.binding import NEAREST, Binder
 from callmark.grounding.match import Said
 from callmark.grounding.numbers import SCALE, TOLERANCE, decimal_text
 from callmark.grounding.reading import convert, dimension_of, is_money
-from callmark.grounding.record_tree import NEAREST, Field, RecordIndex, key_stems, stem
+from callmark.grounding.record_tree import Field, RecordIndex, key_stems, stem
 from callmark.grounding.spans import WIDE, Outline, OutlineLine, Span
 from callmark.grounding.sums import ResultSum, ResultSums, days_between, minutes_between
 from callmark.grounding.values import Value, decimals_of
@@ -64,7 +64,7 @@ def words_around(text: str, value: Value) -> tuple[str, str]:
     return before, text[value.end : value.end + 24].replace("*", "")
 
 
-def _may_go_with(one: Value, other: Value) -> bool:
+def may_go_with(one: Value, other: Value) -> bool:
     """Nobody adds degrees to millimetres."""
     if not one.unit or not other.unit or one.unit == other.unit:
         return True
@@ -72,7 +72,7 @@ def _may_go_with(one: Value, other: Value) -> bool:
     return len(kinds) == 1 or "money" in kinds or "time" in kinds
 
 
-def _readings(values: Iterable[Value]) -> list[int]:
+def readings_of(values: Iterable[Value]) -> list[int]:
     return [
         abs(one.readings[0])
         for one in values
@@ -132,7 +132,11 @@ class Workings:
         if value.kind != "number" or not value.readings:
             return None
         if value.form.percent:
-            return self._announced(value, sentence) or self._calculated(value, sentence)
+            return (
+                self._announced(value, sentence)
+                or self._calculated(value, sentence)
+                or self._of_results(value, sentence)
+            )
         if value.text.isdecimal() and self.index.is_year_before(value.text):
             return Worked("year", "the year before")
         if len(value.readings) > 1 and value.form.factor == 1:  # `30 pence`
@@ -162,7 +166,7 @@ class Workings:
             cues = self._cues(value, sentence)
         if is_weak and not arithmetic.sets_against(cues):
             recent = [one for one in recent if one.start >= self._first_of(line)]
-        run = [one for one in recent if self._is_alike(one, value) and _may_go_with(one, value)]
+        run = [one for one in recent if self._is_alike(one, value) and may_go_with(one, value)]
         operands = [one.readings[0] for one in run]
         operands += [
             one.readings[0]
@@ -230,10 +234,10 @@ class Workings:
         is_row = self.text.startswith("|", self.outline.line_at(value.start).start)
         if is_share and not (is_row or arithmetic.announces_as("share", cues)):
             return None
-        parts = self._beside(value, sentence) or _readings(reversed(self.stated[-2:]))
+        parts = self._beside(value, sentence) or readings_of(reversed(self.stated[-2:]))
         for part in parts[:2] if is_share else ():
             line = self.outline.line_at(value.start)
-            wholes = _readings(one for one in self.stated[-BESIDE:] if one.start >= line.start)
+            wholes = readings_of(one for one in self.stated[-BESIDE:] if one.start >= line.start)
             totals = [*self._sums.totals_with(part)[:3], *self._stated_totals_with(part)[:2]]
             found = (
                 share_of(wanted, part, totals, AT_HAND)
@@ -339,7 +343,7 @@ class Workings:
             start, end = line.start, line.end
         before = [one for one in self.stated[-BESIDE:] if one.start >= start]
         found = [*reversed(before), *self.values_after(value, end)]
-        return _readings(one for one in found if _may_go_with(one, value))
+        return readings_of(one for one in found if may_go_with(one, value))
 
     def _in_record(self, value: Value, sentence: Span) -> list[int]:
         return self._amounts(value, sentence)[:MAX_TERMS]
@@ -353,7 +357,7 @@ class Workings:
         others = [  # a total that the number is a part of explains nothing
             total for starts, total in self._starts_and_totals[:6] if value.start not in starts
         ]
-        return [*_readings(recent), *totals, *self._sums.lengths[:3], *others]
+        return [*readings_of(recent), *totals, *self._sums.lengths[:3], *others]
 
     @cached_property
     def _starts_and_totals(self) -> list[tuple[frozenset[int], int]]:
@@ -446,6 +450,8 @@ class Workings:
         """The fewer digits a number has, the more has to speak for what it comes from."""
         digits = digits_of(value)
         is_announced = arithmetic.announces_as(one.how, cues)
+        if value.form.percent and one.how != "mean":
+            return False
         match one.how:
             case "duration":
                 return True
@@ -454,6 +460,8 @@ class Workings:
             case "count":
                 return not decimals_of(value) and (one.is_plain or is_linked)
             case "mean":
+                if is_linked and decimals_of(value) and one.because.endswith(" of all"):
+                    return True
                 return is_announced and (is_linked or digits >= TELLING - 1)
             case "part":
                 return digits >= TELLING or is_linked
@@ -472,9 +480,10 @@ class Workings:
         least, most = self._span_of(value)
         low, high = convert(least, value.unit, "min"), convert(most, value.unit, "min")
         times = [one.moments[0] for one in self._moments_beside(value)]
-        times += [
-            one for hour in range(24) for one in self.said.moments_said((hour, None, None))[:1]
-        ][:BESIDE]
+        said = self.said.known()[1]
+        times += [one for hour in range(24) for one, _ in said.get((hour, None, None), ())[:1]][
+            :BESIDE
+        ]
         for first, last in permutations(times, 2):
             minutes = minutes_between(first, last)
             if minutes is not None and (low or 0) <= minutes * SCALE <= (high or 0):

@@ -9,6 +9,7 @@ from typing import Literal
 
 import msgspec
 
+from callmark.records.drawing import Drawn
 from callmark.records.jsontext import Json, JsonRecord
 from callmark.records.quarantine import Quarantine, Quarantined
 from callmark.records.results import Decoding
@@ -313,7 +314,7 @@ class Shard(msgspec.Struct, frozen=True, kw_only=True):
     settings: dict[str, Json]
 
 
-class Report(JsonRecord, msgspec.Struct, frozen=True, kw_only=True):
+class Report(JsonRecord, Drawn, msgspec.Struct, frozen=True, kw_only=True):
     """What a run comes to, as `report.json` has it: `verdict`, `metrics`, `gates`, `counts`, the
     `header` with everything that was pinned, … (docs/reports.md). `callmark.run`, `merge` and
     `verify_dataset` return it; `.to_dict()` gives it as plain JSON values.

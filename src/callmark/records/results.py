@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from callmark.records.drawing import Drawn
 from callmark.records.jsontext import Json, digest
 from callmark.records.samples import DEFAULT_SPAN_CAP, CheckScore, Extractor, ExtractorBy, Kind
 from callmark.records.statements import StatementLabel, Tier
@@ -305,8 +306,21 @@ class Scoring(msgspec.Struct, frozen=True, kw_only=True):
         return () if self.scorers is msgspec.UNSET else self.scorers
 
 
-class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """Identified by (sample_id, trial). Holds no time. `scores` is None where status is error."""
+class Result(Drawn, msgspec.Struct, frozen=True, kw_only=True):
+    """One trial. Identified by (sample_id, trial). Holds no time. `scores` is None where status is
+    error.
+
+    >>> import callmark
+    >>> from callmark.resources import demo_paths
+    >>> demo = demo_paths()
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     out = pathlib.Path(folder, "results.jsonl")
+    ...     report = callmark.verify_dataset(demo.dataset, fixtures=demo.fixtures, out=out)
+    ...     first = next(callmark.read_results(out))
+    >>> first.sample_id, first.scores.call_f1
+    ('search-rope-01', 1.0)
+    """
 
     index: int
     sample_id: str

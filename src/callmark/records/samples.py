@@ -248,6 +248,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     url_allowlist: tuple[str, ...] = ()
     privacy_echo: Literal["allow", "deny"] | None = None
     seed: int | None = None
+    composition: bool | None = None  # `verify` judges how the dataset is composed
 
 
 class ExpectedCall(msgspec.Struct, frozen=True):

@@ -77,7 +77,7 @@ RULES: dict[str, Rule] = {
         Rule("weekday", "contradicted", "advisory", "the wrong day of the week for a date"),
         Rule("state", "contradicted", "advisory", "another state or kind than the results give"),
         Rule("rank", "contradicted", "advisory", "a superlative that another record deserves"),
-        Rule("name", "altered", "advisory", "a name near one that the results give"),
+        Rule("name", "altered", "advisory", "a name or quotation near one of the results"),
         Rule("unnamed", "unsupported", "advisory", "things or a source that no result names"),
         Rule("deed", "unsupported", "advisory", "a deed that no call has done"),
         Rule("denial", "contradicted", "firm", "a value that a result gives is denied"),

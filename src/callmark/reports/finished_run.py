@@ -118,6 +118,11 @@ FORMATS: dict[str, str] = {
     ".json": "callmark.reports.finished_run:write_json",
 }
 _OF_TRIALS = frozenset({".csv", ".parquet"})
+STATEMENTS = "statements"  # `-o statements:FILE`: a row for each statement
+_OF_STATEMENTS: dict[str, str] = {
+    ".csv": "callmark.reports.tables:write_statements_csv",
+    ".parquet": "callmark.reports.tables:write_statements_parquet",
+}
 
 
 class WantedForm(msgspec.Struct, frozen=True):
@@ -141,12 +146,23 @@ def wanted_form(path: Path, form: str | None = None, added: Sequence[PluginRow] 
             return WantedForm(Path(file), _write_with(row))
         if path.name.lower().endswith(own):
             return WantedForm(path, _write_with(row))
+    chosen, colon, file = str(path).partition(":")
+    if colon and file and chosen == STATEMENTS:
+        table = Path(file)
+        if table.suffix.lower() not in _OF_STATEMENTS:
+            raise UsageError(f"-o: {path}: a table of statements ends in .csv or .parquet")
+        return WantedForm(table, _find(_OF_STATEMENTS[table.suffix.lower()]), of_trials=True)
     ending = form or path.suffix.lower()
     if ending not in FORMATS:
         known = ", ".join((*FORMATS, *(str(row.given["ending"]) for row in added)))
         raise UsageError(f"-o: {path}: cannot tell the format from the name; it can end in {known}")
-    module, _, name = FORMATS[ending].partition(":")
-    return WantedForm(path, getattr(import_module(module), name), ending in _OF_TRIALS)
+    return WantedForm(path, _find(FORMATS[ending]), ending in _OF_TRIALS)
+
+
+def _find(place: str) -> Writer:
+    module, _, name = place.partition(":")
+    writer: Writer = getattr(import_module(module), name)
+    return writer
 
 
 def _write_with(row: PluginRow) -> Writer:

@@ -1,4 +1,4 @@
-"""Every trial as one row: CSV for a spreadsheet, Parquet for a data frame."""
+"""Every trial, or every statement, as one row: CSV for a spreadsheet, Parquet for a data frame."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, BinaryIO, Literal
 import msgspec
 
 from callmark.errors import MissingExtra
-from callmark.records.jsontext import well_formed
+from callmark.records.jsontext import canonical_json, well_formed
 from callmark.records.report import GateRule
 from callmark.records.results import Result, Scores
 from callmark.records.samples import explain_check
@@ -99,6 +99,24 @@ COLUMNS: dict[str, Type] = {
     **dict.fromkeys(_METADATA, "text"),
     "tools": "text",
     "model_output": "text",
+}
+
+
+# One row a statement; `call` and `path` are what it rests on, or should have.
+STATEMENT_COLUMNS: dict[str, Type] = {
+    "sample_id": "text",
+    "trial": "whole",
+    "statement": "whole",
+    "start": "whole",
+    "end": "whole",
+    "text": "text",
+    "label": "text",
+    "rule": "text",
+    "tier": "text",
+    "call": "whole",
+    "path": "text",
+    "expected": "text",
+    "because": "text",
 }
 
 
@@ -199,11 +217,20 @@ def write_csv(finished: FinishedRun, stream: BinaryIO) -> None:
     """UTF-8, RFC 4180 with line feeds. A text that a spreadsheet would take for a formula begins
     with an apostrophe, control characters are written out, and what no cell could hold is cut."""
     columns = columns_of(finished, "CSV")
+    _write_csv(columns, _rows(finished, "CSV", columns), stream)
+
+
+def write_statements_csv(finished: FinishedRun, stream: BinaryIO) -> None:
+    """A row for each statement of each answer."""
+    _write_csv(STATEMENT_COLUMNS, _statement_rows(finished, "CSV"), stream)
+
+
+def _write_csv(columns: Collection[str], rows: Iterator[list[Value]], stream: BinaryIO) -> None:
     text = io.TextIOWrapper(stream, "utf-8", newline="", write_through=True)
     try:
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(columns)
-        for row in _rows(finished, "CSV", columns):
+        for row in rows:
             writer.writerow(map(_cell, row))
     finally:
         # The stream is the caller's: a wrapper that is thrown away would close it.
@@ -213,6 +240,17 @@ def write_csv(finished: FinishedRun, stream: BinaryIO) -> None:
 def write_parquet(finished: FinishedRun, stream: BinaryIO) -> None:
     """Typed columns, texts as they are."""
     named = columns_of(finished, "Parquet")
+    _write_parquet(named, _rows(finished, "Parquet", named), stream)
+
+
+def write_statements_parquet(finished: FinishedRun, stream: BinaryIO) -> None:
+    """A row for each statement of each answer."""
+    _write_parquet(STATEMENT_COLUMNS, _statement_rows(finished, "Parquet"), stream)
+
+
+def _write_parquet(
+    named: Mapping[str, Type], all_rows: Iterator[list[Value]], stream: BinaryIO
+) -> None:
     try:
         import pyarrow as pa
         from pyarrow import parquet
@@ -226,7 +264,7 @@ def write_parquet(finished: FinishedRun, stream: BinaryIO) -> None:
     }
     schema = pa.schema([(name, types[type_]) for name, type_ in named.items()])
     with parquet.ParquetWriter(stream, schema) as writer:
-        for rows in _batches(_rows(finished, "Parquet", named)):
+        for rows in _batches(all_rows):
             columns = [list(column) for column in zip(*rows, strict=True)]
             writer.write_batch(pa.record_batch(columns, schema=schema))
 
@@ -235,6 +273,23 @@ def _rows(finished: FinishedRun, form: str, columns: Mapping[str, Type]) -> Iter
     report = finished.report
     for result in read_results(finished.file_of_trials(form)):
         yield row_of(result, report.warning_gates, report.header.gates, columns)
+
+
+def _statement_rows(finished: FinishedRun, form: str) -> Iterator[list[Value]]:
+    for result in read_results(finished.file_of_trials(form)):
+        yield from statement_rows(result)
+
+
+def statement_rows(result: Result) -> Iterator[list[Value]]:
+    """The statements of one answer, in the order of STATEMENT_COLUMNS."""
+    data = result.model_output.encode("utf-8", "surrogatepass")
+    for number, one in enumerate(() if result.scores is None else result.scores.statements):
+        said = data[one.start : one.end].decode("utf-8", "replace")
+        expected = None if one.expected is None else canonical_json(one.expected)
+        place = (one.call, one.path, expected, one.because or None)
+        row: list[Value] = [result.sample_id, result.trial, number, one.start, one.end, said]
+        row += [one.label, one.rule, one.tier, *place]
+        yield [well_formed(value) if isinstance(value, str) else value for value in row]
 
 
 def _batches(rows: Iterator[list[Value]]) -> Iterator[list[list[Value]]]:

@@ -127,6 +127,7 @@ def _is_text(data: bytes, span: ByteSpan) -> bool:
 
 
 NO_TEXT = "there is no teacher_text"
+NO_TEXTS = "no item has an answer of its own (teacher_text)"
 
 
 def teacher_reply(
@@ -147,10 +148,10 @@ def teacher_reply(
     count = len(expected)
     if recorded is not None and not expected:
         count = len(read_turn(text, offered=offered, formats=formats).attempts)
-    answers = _answers(recorded, count)
+    answers = recorded_answers(recorded, count)
     if isinstance(answers, Failure):
         return answers
-    calls = tuple(_call(call, answers[at : at + 1]) for at, call in enumerate(expected))
+    calls = tuple(entry_of_call(call, answers[at : at + 1]) for at, call in enumerate(expected))
     return Reply(
         text=text,
         calls=calls or None,
@@ -174,7 +175,7 @@ def calls_disagree(sample: Sample, offered: frozenset[str], registry: Registry) 
     return not len(match_calls(expected, written)) == len(expected) == len(written)
 
 
-def _answers(recorded: Json, calls: int) -> Sequence[Json] | Failure:
+def recorded_answers(recorded: Json, calls: int) -> Sequence[Json] | Failure:
     """Recorded results in the order of the calls; calls beyond them find no answer."""
     if not isinstance(recorded, list):
         return () if recorded is None else [recorded] * calls
@@ -183,7 +184,7 @@ def _answers(recorded: Json, calls: int) -> Sequence[Json] | Failure:
     return recorded
 
 
-def _call(call: ExpectedCall, answer: Sequence[Json]) -> TraceEntry:
+def entry_of_call(call: ExpectedCall, answer: Sequence[Json]) -> TraceEntry:
     # Where any arguments are right, there is nothing that the schema could be held against.
     unknown = call.arguments is None
     entry = TraceEntry(
@@ -240,6 +241,7 @@ class Composition:
         self._smallest_cell = smallest_cell
         self._cells: dict[Cell, _CellTally] = {}
         self._items = 0
+        self.texts = 0
         self._controls = 0
         self._long = 0
         self._with_spans = 0
@@ -254,6 +256,7 @@ class Composition:
 
     def add(self, sample: Sample, result: Result, offer: Offer) -> None:
         self._items += 1
+        self.texts += sample.teacher_text is not None
         self._controls += sample.expectation.kind == "control"
         if result.scores is None:
             self.unverified.add(sample.sample_id)
@@ -279,13 +282,16 @@ class Composition:
         smallest = min((cell.count for cell in self._cells.values()), default=None)
         items = self._items
         return {
-            "dataset_teacher_texts": _share(items - self.unverified.count, items),
+            "dataset_teacher_texts": msgspec.structs.replace(
+                share_of(items - self.unverified.count, items if self.texts else 0),
+                absent=NO_TEXTS,
+            ),
             "dataset_cells": _measure(
                 Metric(value=smallest, n=sum(cell.count for cell in self._cells.values()))
             ),
-            "dataset_controls": _share(self._controls, items),
-            "dataset_long_contexts": _share(self._long, items if items >= LONG_FROM else 0),
-            "dataset_spans": _share(
+            "dataset_controls": share_of(self._controls, items),
+            "dataset_long_contexts": share_of(self._long, items if items >= LONG_FROM else 0),
+            "dataset_spans": share_of(
                 self._checked_spans - self.wrong_spans.count,
                 self._checked_spans,
                 population=self._with_spans,
@@ -371,7 +377,7 @@ class Composition:
         return f"no tokenizer: whether spans begin and end with a token was not checked{others}"
 
 
-def _share(part: int, whole: int, *, population: int | None = None) -> Measure:
+def share_of(part: int, whole: int, *, population: int | None = None) -> Measure:
     metric = Metric(
         value=part / whole if whole else None, numerator=part, denominator=whole, n=whole
     )

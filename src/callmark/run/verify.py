@@ -1,10 +1,11 @@
-"""Verifying a dataset: its `teacher_text` is played, scored and judged as a model's answer is."""
+"""Verifying a dataset: what its items expect can be met, and its own answers (`teacher_text`), if
+it has any, are played, scored and judged as a model's are."""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from os import PathLike
 from pathlib import Path
@@ -18,6 +19,7 @@ from callmark.errors import UsageError
 from callmark.plugins import plugin_scope
 from callmark.records.jsontext import Json
 from callmark.records.report import (
+    Errors,
     GateOutcome,
     GateRule,
     Report,
@@ -28,10 +30,12 @@ from callmark.records.report import (
 )
 from callmark.records.results import Fingerprints, Result
 from callmark.records.samples import Sample
-from callmark.records.seams import Progress, Reply, Standing
+from callmark.records.seams import Failure, Progress, Reply, Standing
 from callmark.records.statements import Tier
-from callmark.run.composition import Composition, teacher_reply
+from callmark.records.trace import Trace, TraceEntry
+from callmark.run.composition import NO_TEXTS, Composition, teacher_reply
 from callmark.run.conclude import RunOutcome, write_report
+from callmark.run.expectations import CALLS, FACTS, Expectations, check_expectations
 from callmark.run.loop import drive_at_once
 from callmark.run.offers import (
     Offer,
@@ -41,7 +45,7 @@ from callmark.run.offers import (
     open_source,
     store_specs,
 )
-from callmark.run.play import Evaluator, Origin, PlaySettings, TrialInput, play
+from callmark.run.play import Evaluator, Origin, Played, PlaySettings, TrialInput, play
 from callmark.run.prepare import rules_of
 from callmark.run.rescore import NOT_KNOWN
 from callmark.run.resume import compare_pinned, provenance, refuse_other_pins
@@ -50,23 +54,44 @@ from callmark.scorers.redaction import redact_result
 from callmark.scorers.score import SCORER_VERSION
 from callmark.store.files import atomic_writer, check_writable, encode_result
 from callmark.summary.gates import JudgeContext, exit_code, gates_ok_of, judge, rules_on_dataset
-from callmark.summary.summary import Scope, Summariser
+from callmark.summary.summary import NOT_SCORED, Scope, Summariser
 
 TEACHER_TEXTS = "dataset_teacher_texts"
 # What judging by the numbers alone gives, where the truth is that something was not checked:
 # items without a text to look at, and spans that no tokenizer was held against.
 _NOT_CHECKED: dict[str, Status] = {TEACHER_TEXTS: "fail", "dataset_spans": "pass"}
 _SETTLED: frozenset[Status] = frozenset({"pass", "n/a"})
+# How a dataset is composed is its maker's business: asked for, or not judged.
+QUOTAS = frozenset({"dataset_cells", "dataset_controls", "dataset_long_contexts"})
+
+
+def rules_in_force(rules: Sequence[GateRule], *, composition: bool) -> tuple[GateRule, ...]:
+    """Quotas are judged where somebody asks for all of them, or gives one a bound."""
+    return tuple(
+        rule
+        for rule in rules_on_dataset(rules)
+        if composition or rule.name not in QUOTAS or rule.source != "default"
+    )
 
 
 def with_dataset_gates(
-    report: Report, composition: Composition, rules: Sequence[GateRule]
+    report: Report,
+    composition: Composition,
+    expectations: Expectations,
+    rules: Sequence[GateRule],
 ) -> Report:
     """The report on the answers, and what the dataset's own gates add to it."""
-    measures = composition.measures()
+    named = {rule.name for rule in rules}
+    measures = {**expectations.measures(), **composition.measures()}
+    measures = {name: measure for name, measure in measures.items() if name in named}
+    reasons = {**expectations.reasons(), **composition.reasons()}
     context = JudgeContext(min_eligible=report.header.min_eligible_for_gates)
-    outcomes = tuple(_explain(outcome, composition) for outcome in judge(rules, measures, context))
-    verdict, reason = combined_verdict(report.verdict, report.verdict_reason, outcomes)
+    outcomes = tuple(_explain(outcome, reasons) for outcome in judge(rules, measures, context))
+    if composition.texts:
+        verdict, reason = combined_verdict(report.verdict, report.verdict_reason, outcomes)
+    else:
+        report = _without_answers(report)
+        verdict, reason = verdict_on_expectations(report.verdict, outcomes)
     loosened = [f"gate {rule.name} is LOOSENED by {rule.source}" for rule in rules if rule.loosened]
     gates = {**report.header.gates, **{rule.name: rule for rule in rules}}
     metrics = {name: measure.metric for name, measure in measures.items()}
@@ -78,9 +103,57 @@ def with_dataset_gates(
         gates_ok=gates_ok_of(verdict),
         metrics={**report.metrics, **metrics},
         gates=(*report.gates, *outcomes),
-        failing=dict(sorted({**report.failing, **composition.failing()}.items())),
-        warnings=(*report.warnings, *composition.warnings(), *loosened),
+        failing=dict(
+            sorted(
+                (name, failing)
+                for name, failing in {
+                    **report.failing,
+                    **composition.failing(),
+                    **expectations.failing(),
+                }.items()
+                if name in named or name in report.failing
+            )
+        ),
+        warnings=(*report.warnings, *expectations.warnings(), *composition.warnings(), *loosened),
     )
+
+
+def _without_answers(report: Report) -> Report:
+    """No item has an answer: there is nothing that the gates on answers could judge, and no trial
+    that failed."""
+    return msgspec.structs.replace(
+        report,
+        gates=tuple(
+            msgspec.structs.replace(outcome, status="n/a", reason=NO_TEXTS)
+            for outcome in report.gates
+        ),
+        counts=msgspec.structs.replace(report.counts, trials=0, trials_error=0),
+        errors=Errors(0, ()),
+        warnings=(
+            *(one for one in report.warnings if not one.endswith(NOT_SCORED)),
+            f"{NO_TEXTS}: only expected calls and required facts were checked",
+        ),
+    )
+
+
+def verdict_on_expectations(
+    verdict: Verdict, outcomes: Sequence[GateOutcome]
+) -> tuple[Verdict, str]:
+    """Of a dataset without answers of its own: what it expects can be met, or cannot."""
+    if verdict == "empty":
+        return verdict, "there is no sample"
+    binding = [outcome for outcome in outcomes if outcome.policy != "warning_only"]
+    failed = [outcome.name for outcome in binding if outcome.status == "fail"]
+    if failed:
+        return "fail", f"failed: {', '.join(failed)}"
+    asked = [outcome for outcome in binding if outcome.name in (CALLS, FACTS)]
+    left = [outcome.reason or outcome.name for outcome in asked if outcome.status == "inconclusive"]
+    if left:
+        return "inconclusive", left[0]
+    passed = [outcome.name for outcome in binding if outcome.status == "pass"]
+    if not any(outcome.status == "pass" for outcome in asked):
+        return "inconclusive", "nothing to verify: no item expects a call or has required_facts"
+    return "pass", f"passed: {', '.join(passed)}"
 
 
 def combined_verdict(
@@ -108,13 +181,13 @@ def combined_verdict(
     return "pass", ", ".join([reason, *passed])
 
 
-def _explain(outcome: GateOutcome, composition: Composition) -> GateOutcome:
+def _explain(outcome: GateOutcome, reasons: Mapping[str, Callable[[], str]]) -> GateOutcome:
     status = outcome.status
     if _NOT_CHECKED.get(outcome.name) == status:
         status = "inconclusive"
     if status in _SETTLED:
         return outcome
-    why = composition.reasons()[outcome.name]()
+    why = reasons[outcome.name]()
     return msgspec.structs.replace(outcome, status=status, reason=why)
 
 
@@ -139,16 +212,18 @@ class VerifySettings(TypedDict, total=False):
     min_eligible_for_gates: int
     fail_on_fingerprint_mismatch: bool
     plugins: Sequence[str | PathLike[str]]
+    composition: bool
 
 
 def verify_dataset(path: str | PathLike[str], **options: Unpack[VerifySettings]) -> Report:
-    """Score a dataset's own answers (`teacher_text`) and judge the dataset by the shipped gates:
-    what `callmark verify` does.
+    """Check that what a dataset expects can be met, score its own answers (`teacher_text`) where it
+    has any, and judge it by the shipped gates: what `callmark verify` does.
 
     Args:
         path: the dataset, a JSONL file.
         options: keys of a `callmark.yaml`, such as `fixtures`, `registry`, `gates` (bounds to
-            override), `out` and `report` (files to write). No settings file is read.
+            override), `out` and `report` (files to write); `composition` also judges how the
+            dataset is composed. No settings file is read.
 
     Returns:
         The verification report; `.to_dict()` is what `--report` writes.
@@ -170,14 +245,18 @@ def verify_dataset(path: str | PathLike[str], **options: Unpack[VerifySettings])
         raise UsageError(
             f"verify_dataset: no option {unknown[0]}; there is: {', '.join(sorted(known))}"
         )
+    composition = options.pop("composition", False)
     with plugin_scope():
         config = load_config(Path(os.devnull), {**plain_paths(options), "dataset": str(path)})
-        return verify(config).report
+        return verify(config, composition=composition).report
 
 
-def verify(config: RunConfig, *, progress: Progress | None = None) -> RunOutcome:
-    """Score every item's own answer and judge the dataset. PII that is only repeated is a breach
-    here: a dataset is published and trained on."""
+def verify(
+    config: RunConfig, *, composition: bool = False, progress: Progress | None = None
+) -> RunOutcome:
+    """Check what every item expects, score its own answer and judge the dataset. PII that is only
+    repeated is a breach here: a dataset is published and trained on. `composition`: the quotas are
+    judged, whatever the header says."""
     started = time.perf_counter()
     for written in (config.out, config.report):
         if written is not None:
@@ -186,7 +265,7 @@ def verify(config: RunConfig, *, progress: Progress | None = None) -> RunOutcome
         dataset = stack.enter_context(open_dataset(_path_of(config)))
         config = with_header(config, dataset.header, dataset.header_place)
         config = msgspec.structs.replace(config, privacy_echo="deny")
-        verification = _Verification(config, dataset)
+        verification = _Verification(config, dataset, composition=composition)
         out = None
         if config.out is not None:
             out = stack.enter_context(atomic_writer(Path(config.out)))
@@ -210,7 +289,7 @@ def verify(config: RunConfig, *, progress: Progress | None = None) -> RunOutcome
 class _Verification:
     """One dataset with its tools, compared with what its header pins before anything is scored."""
 
-    def __init__(self, config: RunConfig, dataset: Dataset) -> None:
+    def __init__(self, config: RunConfig, dataset: Dataset, *, composition: bool) -> None:
         self._config = config
         self._dataset = dataset
         self.offers = open_offers(config.registry, config.allowlist)
@@ -233,6 +312,8 @@ class _Verification:
             computed, tokenizer_fingerprint=dataset.header.tokenizer_fingerprint
         )
         self._rules = rules_of(config)
+        self._quotas = composition or bool(dataset.header.composition)
+        self._expectations = Expectations()
         bounds = {rule.name: rule.bound for rule in self._rules}
         self._composition = Composition(smallest_cell=bounds["dataset_cells"])
         # Spans are compared in the text as it is; what is written is redacted below.
@@ -249,6 +330,7 @@ class _Verification:
         origin = Origin(self._fingerprints, NOT_KNOWN)
         for sample in map(self._without_turns, self._dataset.samples()):
             offer = self.offers.to(sample)
+            self._check(sample, offer, settings)
             result = self._result(sample, offer, settings, origin)
             self._composition.add(sample, result, offer)
             if self._config.redact_pii:
@@ -261,10 +343,25 @@ class _Verification:
     ) -> Result:
         has_fixtures = self._config.fixtures is not None
         reply = teacher_reply(sample, offer.names, has_fixtures=has_fixtures)
+        played = self._play(sample, offer, settings, reply)
+        return self._evaluator.result(played, offer, origin)
+
+    def _play(
+        self, sample: Sample, offer: Offer, settings: PlaySettings, reply: Reply | Failure
+    ) -> Played:
         recording = OneRecording((reply,) if isinstance(reply, Reply) else reply)
         trial = TrialInput(sample, 0, offer.names, offer.tools, registry=offer.registry)
         [played] = drive_at_once(play([trial], recording, self._source, settings))
-        return self._evaluator.result(played, offer, origin)
+        return played
+
+    def _check(self, sample: Sample, offer: Offer, settings: PlaySettings) -> None:
+        def play_calls(entries: Sequence[TraceEntry]) -> Trace:
+            reply = Reply(text="", calls=tuple(entries) or None, ends=True, ordered=False)
+            return self._play(sample, offer, settings, reply).trace
+
+        has_fixtures = self._config.fixtures is not None
+        found = check_expectations(sample, offer, play_calls, has_fixtures=has_fixtures)
+        self._expectations.add(sample, found)
 
     def _without_turns(self, sample: Sample) -> Sample:
         """A teacher_text is one text: how many turns a model would have taken is not known."""
@@ -301,7 +398,8 @@ class _Verification:
             provenance=provenance(self._pinned),
             warnings=self._warnings,
         )
-        return with_dataset_gates(answers, self._composition, rules_on_dataset(self._rules))
+        rules = rules_in_force(self._rules, composition=self._quotas)
+        return with_dataset_gates(answers, self._composition, self._expectations, rules)
 
 
 def _path_of(config: RunConfig) -> Path | Literal["-"]:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
-from itertools import accumulate, islice
+from itertools import islice
 from typing import NamedTuple
 
 from callmark.calls.registry import Registry
 from callmark.grounding.binding import Binder
 from callmark.grounding.checking import Checker, Named, StatementFinding
+from callmark.grounding.comparing import COMPARING, find_wrong_ways
 from callmark.grounding.dates import Moment
 from callmark.grounding.deeds import (
     DEED_ENDINGS,
@@ -26,9 +27,10 @@ from callmark.grounding.deeds import (
 from callmark.grounding.match import Said, Utterance, cut_value
 from callmark.grounding.naming import NAMES, TITLED, GivenNames, KnownWords, find_unnamed
 from callmark.grounding.negation import grammar_of
-from callmark.grounding.polar_keys import YES_OR_NO, root
-from callmark.grounding.polarity import SHORT_ANSWER, PolarFields
+from callmark.grounding.polar_keys import root, state_of
+from callmark.grounding.polarity import PolarFields
 from callmark.grounding.quantifiers import AMOUNT_WORDS, Amounts
+from callmark.grounding.quoting import Quotations
 from callmark.grounding.ranking import Ranks, Tallies
 from callmark.grounding.reading import read_stated
 from callmark.grounding.record_tree import (
@@ -42,7 +44,7 @@ from callmark.grounding.record_tree import (
 )
 from callmark.grounding.schedule import DAY_KEYS, find_days, schedules_of, wrong_hours
 from callmark.grounding.siblings import SiblingNames
-from callmark.grounding.spans import Outline, Span, find_denied, is_denied_value
+from callmark.grounding.spans import Outline, Span, is_denied_value
 from callmark.grounding.states import STATE_WORDS, KindFields, StateFields
 from callmark.grounding.text import fold
 from callmark.grounding.values import Value, identifier_key
@@ -50,6 +52,7 @@ from callmark.records.jsontext import Json, canonical_json
 from callmark.records.results import Statement
 from callmark.records.samples import CALL_FREE
 from callmark.records.statements import FLAGS, GOOD, LONGEST_QUOTE, RULES, quote_said
+from callmark.records.trace import TraceEntry
 from callmark.scorers.integration import TrialReading, done_in_prompt
 from callmark.scorers.shown import ordinal_of, place_of
 
@@ -100,6 +103,8 @@ def check_statements(reading: TrialReading, registry: Registry) -> Statements:
         findings += _check_rules(reading, outline, index, binder, values, registry)
     if _may_tell_deeds(outline):
         findings += _check_deeds(reading, outline, registry, binder)
+    altered = {one.start for one in findings if one.label == "altered"}
+    findings = [one for one in findings if one.rule != "quotation" or one.start not in altered]
     findings = list(_deny(reading, outline, findings))
     kept = [one for one in findings if reading.is_after_first_result((one.start, one.end))]
     kept.sort(key=lambda one: (one.start, one.end, one.rule))
@@ -136,20 +141,26 @@ def _check_rules(
         yield from _check_tallies(reading, outline, tree)
     if not DAY_KEYS.isdisjoint(map(str.casefold, tree.keys)):
         yield from _check_hours(reading, outline, tree)
+    yield from _check_wording(reading, outline, index, values)
+
+
+def _check_wording(
+    reading: TrialReading, outline: Outline, index: RecordIndex, values: list[Value]
+) -> Iterator[StatementFinding]:
+    if any(value.kind == "quote" and " " in value.text for value in values):
+        yield from _check_quotes(reading, index.tree, values)
+    if len(values) > 2 and not COMPARING.isdisjoint(outline.words):
+        yield from _check_comparisons(outline, values)
     if index.describes:
         yield from _check_names(outline, KnownWords(index, reading.said))
     if NAMES.search(reading.text) or TITLED.search(reading.text):
-        names = GivenNames(tree, KnownWords(index, reading.said))
+        names = GivenNames(index.tree, KnownWords(index, reading.said))
         yield from _check_given_names(reading, outline, names)
 
 
 def _may_say_yes_or_no(field: Field) -> bool:
     """Also `null`, and a short text: `no`."""
-    value = field.value
-    if isinstance(value, str):
-        plain = value.strip(" '\"").casefold().replace(" ", "_").replace("-", "_")
-        return len(value) < SHORT_ANSWER and plain in YES_OR_NO
-    return value is None or isinstance(value, bool)
+    return state_of(field.value)[0] != "other"
 
 
 def _has_lists(tree: RecordTree) -> bool:
@@ -276,8 +287,8 @@ def _check_weekdays(
     only = frozenset(map(int, index.years)) if len(index.years) == 1 else frozenset()
 
     def years_of(moment: Moment) -> frozenset[int]:
-        said = reading.said.moments_said((moment.month, moment.day))
-        years = frozenset(one.year for one in said if one.year is not None)
+        said = reading.said.known()[1].get((moment.month, moment.day), ())
+        years = frozenset(one.year for one, _ in said if one.year is not None)
         return index.years_of(moment) or years or only
 
     for day in find_days(reading.text, values, years_of):
@@ -286,6 +297,12 @@ def _check_weekdays(
         else:
             because = f"that day is a {day.expected}"
             yield StatementFinding(day.start, day.end, "contradicted", "weekday", (), because)
+
+
+def _check_comparisons(outline: Outline, values: list[Value]) -> Iterator[StatementFinding]:
+    for wrong in find_wrong_ways(outline, values):
+        because = f"{wrong.compared.text} is {'less' if wrong.is_more else 'more'}"
+        yield StatementFinding(wrong.start, wrong.end, "miscalculated", "equation", (), because)
 
 
 def _check_polarity(
@@ -429,7 +446,7 @@ def _last_before(written: Iterable[tuple[int, int]], turn: int | None) -> int:
 def _changes(reading: TrialReading, registry: Registry) -> Iterator[tuple[int | None, set[str]]]:
     """Calls that changed something, by the words of their names: `enable_roaming`. What a result
     said of it before need not be so any more."""
-    for call in _done_calls(reading, registry):
+    for call, _ in _called(reading, registry):
         if writes(call.name, call.description) or _SWITCH.match(call.name):
             yield call.turn, set(map(root, key_words(call.name)))
 
@@ -452,6 +469,16 @@ def _check_names(outline: Outline, known: KnownWords) -> Iterator[StatementFindi
     for one in find_unnamed(outline, known):
         because = f"no result names {', '.join(one.names)}"
         yield StatementFinding(one.start, one.end, "unsupported", "unnamed", (), because)
+
+
+def _check_quotes(
+    reading: TrialReading, tree: RecordTree, values: list[Value]
+) -> Iterator[StatementFinding]:
+    written = (text for one in reading.served for text in texts_in(one.arguments))
+    for one in Quotations(tree, reading.said, written).altered_in(values):
+        if one.field.counts_for(reading.turn_at(one.start)):
+            because = f"“{one.said}” where the result says “{one.given}”"
+            yield StatementFinding(one.start, one.end, "altered", "name", (one.field,), because)
 
 
 def _check_given_names(
@@ -521,18 +548,11 @@ def _deny(
 ) -> Iterator[StatementFinding]:
     """What was found right is wrong where the answer itself says that it is not so. A sentence that
     repeats the text of a result without a value is denied as a whole."""
-    denied = find_denied(outline)
-    ends = list(accumulate((end for _, end in denied), max))
-
-    def is_denied(start: int) -> bool:
-        at = bisect_right(denied, (start, len(outline.text))) - 1
-        return at >= 0 and start < ends[at]
-
     touched: set[Span] = set()
     for one in findings:
         is_value = one.rule not in _OF_CLAUSES
         if one.label in GOOD and (
-            (denied and is_denied(one.start))
+            (outline.takes_back and outline.is_denied(one.start))
             or (is_value and is_denied_value(outline, one.start, one.end))
         ):
             touched.add(outline.sentence_at(one.start))
@@ -540,9 +560,9 @@ def _deny(
             yield one._replace(label="contradicted", rule="denial", because=because)
         else:
             yield one
-    for span in outline.sentences if denied else ():
+    for span in outline.sentences if outline.takes_back else ():
         last = span[1] - 1
-        if span not in touched and is_denied(last):
+        if span not in touched and outline.is_denied(last):
             turn = reading.turn_at(span[0])
             if reading.grounder.find_texts(span, turn, []):
                 because = "a text of a result, of which the answer says that it is not so"
@@ -574,22 +594,27 @@ def _told_states(reading: TrialReading) -> Tells:
 
 
 def _done_calls(reading: TrialReading, registry: Registry) -> Iterator[DoneCall]:
+    for call, entry in _called(reading, registry):
+        if entry is None:
+            yield call
+            continue
+        texts = list(islice(texts_in(entry.arguments), MOST_TEXTS))
+        words = words_of_call(call.name, call.description, texts, (entry.arguments, entry.result))
+        yield call._replace(words=words, named=frozenset(map(fold, texts)))
+
+
+def _called(
+    reading: TrialReading, registry: Registry
+) -> Iterator[tuple[DoneCall, TraceEntry | None]]:
+    """Calls that were answered; those of the prompt have no entry."""
     for name in done_in_prompt(reading.sample.prompt):
         spec = registry.spec(name)
-        yield DoneCall(0, name, "" if spec is None else spec.description)
+        yield DoneCall(0, name, "" if spec is None else spec.description), None
     for entry in reading.trace.tool_trace:
         if entry.status == "ok" and entry.name is not None and not _reads_as_error(entry.result):
             spec = registry.spec(entry.name)
             turn = entry.turn if reading.trace.turns is not None else None
-            about = "" if spec is None else spec.description
-            texts = list(islice(texts_in(entry.arguments), MOST_TEXTS))
-            yield DoneCall(
-                turn,
-                entry.name,
-                about,
-                words_of_call(entry.name, about, texts, (entry.arguments, entry.result)),
-                frozenset(map(fold, texts)),
-            )
+            yield DoneCall(turn, entry.name, "" if spec is None else spec.description), entry
 
 
 def _reads_as_error(result: Json) -> bool:

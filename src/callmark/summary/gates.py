@@ -89,6 +89,8 @@ GATES: dict[str, GateKind] = {
     "teacher_heavy_spans_over_cap": GateKind("lower", _POINT, largest_bound=math.inf),
     "teacher_heavy_f1_lax": GateKind("higher", _PER_SAMPLE),
     PERF_BUDGET: GateKind("lower", _POINT, quality=False, largest_bound=math.inf),
+    "dataset_calls": GateKind("higher", _POINT, quality=False, of_dataset=True),
+    "dataset_facts": GateKind("higher", _POINT, quality=False, of_dataset=True),
     "dataset_teacher_texts": GateKind("higher", _POINT, quality=False, of_dataset=True),
     "dataset_cells": GateKind(
         "higher", _POINT, quality=False, largest_bound=math.inf, of_dataset=True

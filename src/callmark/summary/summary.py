@@ -632,7 +632,7 @@ def counted_warnings(rules: Iterable[GateRule], counts: Counts) -> list[str]:
     """Those that follow from the numbers; in a report they come last."""
     found = [f"gate {rule.name} is LOOSENED by {rule.source}" for rule in rules if rule.loosened]
     if counts.trials_error:
-        found.append(f"{counts.trials_error} trials ended in an error and were not scored")
+        found.append(f"{counts.trials_error} {NOT_SCORED}")
     if counts.trials_missing:
         found.append(f"{counts.trials_missing} trials are missing; --resume runs what is left")
     return found
@@ -661,6 +661,7 @@ def quarantine_warnings(entries: Sequence[Quarantined], *, has_all: bool) -> lis
     return found
 
 
+NOT_SCORED = "trials ended in an error and were not scored"
 _SAME = ("dataset_sha256", "fixtures_sha256", "runner_fingerprint", "model_fingerprint")
 
 

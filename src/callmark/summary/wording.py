@@ -180,6 +180,14 @@ METRICS: dict[str, Wording] = {
         "scoring time",
         "Seconds that scoring takes per 100 samples.",
     ),
+    "dataset_calls": Wording(
+        "items whose calls can be made",
+        "Share of items whose expected calls keep their schema and are answered by a fixture.",
+    ),
+    "dataset_facts": Wording(
+        "items whose facts can be found",
+        "Share of items whose required facts are in the results of their expected calls.",
+    ),
     "dataset_teacher_texts": Wording(
         "items with a usable answer",
         "Share of items whose own answer could be verified.",

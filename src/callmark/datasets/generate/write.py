@@ -206,6 +206,7 @@ def _header(total: int, seed: int, registry: str, dataset: str, fixtures: str) -
         "integration_span_cap": SPAN_CAP,
         "span_extractor": "marker",
         "seed": seed,
+        "composition": True,
         "generator": {"total": total, "version": GENERATOR_VERSION},
     }
     return encode(header) + b"\n"

@@ -1,0 +1,188 @@
+"""Numbers that take two steps, or what the user said, to come about: a price with so many daily
+fees, a portion of what is given per 100 g, a tenth off.
+
+Asked last, of what nothing else explains. How many others the same operands would give as well is
+counted: a number that anything could have given is not explained."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from itertools import combinations
+from typing import NamedTuple
+
+from callmark.grounding import arithmetic
+from callmark.grounding.arithmetic import Step, Wanted, products, sums, work_out
+from callmark.grounding.numbers import SCALE, decimal_text
+from callmark.grounding.values import Value
+
+MOST_NEAR = 14  # operands of two steps
+LEAST_DIGITS = 3
+LIKELY, AT_HAND = 0.08, 0.4  # how many others may be expected to give it as well
+# What one unit of time is in another, where the words around a number speak of both.
+_CONSTANTS = (
+    (re.compile(r"week|woche|semana|semaine", re.I), (7, 52)),
+    (re.compile(r"month|monat|mes\b|meses|mensual|mois|mensuel", re.I), (12, 30)),
+    (re.compile(r"year|annual|jahr|jähr|año|anual|\bans?\b|année|annuel", re.I), (12, 52, 365)),
+    (
+        re.compile(r"\bdays?\b|daily|\btage?\b|täglich|\bd[ií]as?\b|diari|jour", re.I),
+        (7, 24, 30, 365),
+    ),
+    (re.compile(r"hour|stunde|hora|heure", re.I), (24, 60)),
+    (re.compile(r"minute|minuto", re.I), (60,)),
+)
+
+
+_SHARED = re.compile(
+    r"%|\b(?:discount|off|tax|vat|deposit|down|tip|commission|markup|rabatt|mwst|steuer|anzahlung"
+    r"|descuento|iva|impuesto|propina|remise|tva|rabais|acompte)\b",
+    re.IGNORECASE,
+)
+
+
+_RATE = re.compile(
+    r"\b(?:an?|al|am|im|die|le|la|by|times|fold|whole|mal|veces|fois|multipl\w+|scal\w+|doubl\w+)"
+    r"\s|\b(?:for|für|para|pour|of)\s(?:two|three|four|five|six|zwei|drei|vier|fünf|dos|tres"
+    r"|cuatro|cinco|deux|trois|quatre|cinq)\b|\b(?:both|beide\w*|ambos|les\sdeux)\b",
+    re.IGNORECASE,
+)
+_BRACKETED = re.compile(r"\d[\d.,]*[ \u00a0]?(?:[€$£]|[^\W\d_]{1,12})?\s?\([~≈]?\d[\d.,]*\s?%")
+
+
+_ADDED = re.compile(r"\d\s?\+\s?\d|\bspare\b")
+
+
+class Chained(NamedTuple):
+    """How it came about, in words."""
+
+    rule: str
+    because: str
+
+
+class Operands(NamedTuple):
+    """The operands of one number: those stated beside it, those of the records that it is said of,
+    those that the user named, and shares in per cent; `cues` are the words around it."""
+
+    stated: Sequence[int]
+    recorded: Sequence[int]
+    said: Sequence[int]
+    percents: Sequence[int]
+    cues: str
+    has_hundreds: bool  # is anything given per 100 of something?
+    held: Sequence[int]  # all numbers of the results, where they are few
+    named: Sequence[int]  # the leaves whose keys the sentence names
+    counts: Sequence[int]  # how many there are of something
+
+
+def two_steps(numbers: Sequence[int]) -> Iterator[Step]:
+    """A number more or less so many others; a product of three; a sum of three, or a part of it."""
+    counts = [one for one in numbers if one % SCALE == 0 and SCALE < one <= 366 * SCALE]
+    for count in counts:
+        for each in numbers:
+            whole = count // SCALE * each
+            for other in numbers:
+                if each < other:
+                    yield whole + count // SCALE * other, "sum", (count, each, other)
+                if other != whole and each not in (other, count):
+                    yield other + whole, "sum", (other, count, each)
+                    yield abs(other - whole), "difference", (other, count, each)
+    for one, other, third in combinations(numbers, 3):
+        yield one + other + third, "sum", (one, other, third)
+        yield one * other // SCALE * third // SCALE, "product", (one, other, third)
+        for first, second, last in ((one, other, third), (one, third, other), (other, third, one)):
+            yield abs(first + second - last), "difference", (first, second, last)
+
+
+def per_hundred(numbers: Sequence[int]) -> Iterator[Step]:
+    for one, other in combinations(numbers, 2):
+        yield one * other // (100 * SCALE), "product", (one, other, 100 * SCALE)
+
+
+def portions(numbers: Sequence[int]) -> Iterator[Step]:
+    """So much of what is given for so many."""
+    for one, other in combinations(numbers, 2):
+        for divisor in numbers:
+            if divisor not in (one, other) and divisor % SCALE == 0 and divisor <= 12 * SCALE:
+                yield one * other // divisor, "ratio", (one, other, divisor)
+
+
+def _in_other_units(cues: str) -> Callable[[Sequence[int]], Iterator[Step]]:
+    constants = [one for words, found in _CONSTANTS if words.search(cues) for one in found]
+
+    def steps(numbers: Sequence[int]) -> Iterator[Step]:
+        for number in numbers:
+            for constant in dict.fromkeys(constants):
+                yield number * constant, "product", (number, constant * SCALE)
+                yield number // constant, "ratio", (number, constant * SCALE)
+
+    return steps
+
+
+def _of_percents(percents: Sequence[int]) -> Callable[[Sequence[int]], Iterator[Step]]:
+    """So many per cent of a number, and what is left of it, or comes to with it."""
+
+    def steps(numbers: Sequence[int]) -> Iterator[Step]:
+        for share in percents:
+            for whole in numbers:
+                part = whole * share // (100 * SCALE)
+                yield part, "share", (share, whole)
+                yield whole - part, "share", (share, whole)
+                yield whole + part, "share", (share, whole)
+
+    return steps
+
+
+def is_told_as_rate(cues: str) -> bool:
+    return arithmetic.announces_as("product", cues) or _RATE.search(cues) is not None
+
+
+def work_out_in_two(value: Value, wanted: Wanted, near: Operands, digits: int) -> Chained | None:
+    """From what stands beside it, then from what the records have, then from what was said."""
+    if value.form.percent:
+        return _as_share(wanted, near)
+    is_compared = any(arithmetic.announces_as(how, near.cues) for how in ("difference", "sum"))
+    is_compared = is_compared or _ADDED.search(near.cues) is not None
+    is_rate = not is_compared and is_told_as_rate(near.cues)
+    if is_compared:
+        near = near._replace(recorded=[*near.named, *near.recorded])
+    pools = (
+        [*near.stated],
+        [*near.stated, *near.recorded],
+        [*near.stated, *near.said],
+        [*near.stated, *near.recorded, *near.said],
+    )
+    more = LEAST_DIGITS + 1
+    for steps, least, at_most in (
+        (sums, 1, AT_HAND if is_compared else LIKELY),
+        (products, 2 if is_rate else more, 2 * LIKELY if is_rate else LIKELY),
+        (_of_percents(near.percents), 2 if _SHARED.search(near.cues) else more, LIKELY),
+        (_in_other_units(near.cues), 2, LIKELY),
+        (per_hundred, 2 if near.has_hundreds else 2 * more, LIKELY),
+        (portions, LEAST_DIGITS, LIKELY),
+        (two_steps, LEAST_DIGITS, LIKELY if is_compared or is_rate else LIKELY / 2),
+    ):
+        more_of = near.counts if steps is two_steps else ()
+        for pool in pools if digits >= least else ():
+            pool = [*more_of, *pool]
+            found = work_out(wanted, pool[: 2 * MOST_NEAR], steps, at_most)
+            if found is not None:
+                return _chained(found)
+    return None
+
+
+def _as_share(wanted: Wanted, near: Operands) -> Chained | None:
+    """Of what stands right before it; `13 (43%)` leaves no doubt which part it is."""
+    is_bracketed = _BRACKETED.search(near.cues) is not None
+    wholes: list[int] = []
+    for more in (near.stated[1:], near.recorded, [*near.said, *near.held]):
+        wholes += more
+        for part in near.stated[:1]:
+            found = arithmetic.share_of(wanted, part, wholes, 1.0 if is_bracketed else AT_HAND)
+            if found is not None:
+                return _chained(found)
+    return None
+
+
+def _chained(found: arithmetic.Sum) -> Chained:
+    operands = " and ".join(map(decimal_text, found.operands))
+    return Chained(found.rule, f"a {found.rule} of {operands}")

@@ -1,0 +1,114 @@
+"""What claims nothing of the results though it is a number: promises, proposals, examples, and what
+something is given per, or out of."""
+
+from __future__ import annotations
+
+import re
+
+from callmark.grounding.numbers import SCALE
+from callmark.grounding.record_tree import RecordIndex
+from callmark.grounding.spans import Outline, Span
+from callmark.grounding.values import Value
+from callmark.records.statements import StatementLabel
+
+DURATION = re.compile(
+    r"[\s-]?(?:business[\s-])?(?:minutes?|mins?|hours?|hrs?|days?|weeks?|months?|years?|seconds?)\b"
+)
+_PROMISE = re.compile(
+    r"\b(?:within|in|last|past|next|up to|at least|about|around|after|every|takes?|allow|for)\s"
+    r"(?:the\s)?(?:\d+\s?(?:-|–|to)\s?)?$",
+    re.IGNORECASE,
+)
+_OWN_TEXT = re.compile(
+    r"[\s-](?:words?|characters?|sentences?|bullets?|bullet points?|paragraphs?|lines?|wörter\w*"
+    r"|palabras|mots)\b",
+    re.IGNORECASE,
+)
+# What is proposed may be open; what it costs, or has, is a fact.
+_DESCRIBED = re.compile(
+    r"\b(?:balance|price|cost|difference|total|refund|fee|charge|additional|remaining|ending)\w*"
+    r"(?:\s(?:of|is|was|in|the|a|amount))*\s?[(:]?\s?[-+]?[$€£]?$",
+    re.IGNORECASE,
+)
+EXAMPLE = re.compile(
+    r"(?:e\.g\.,?|for example,?|for instance,?|such as|like|,\ssay,?|z\. ?B\.|zum Beispiel"
+    r"|beispielsweise|p\. ?ej\.|por ejemplo,?|par exemple,?|p\. ?ex\.|^\W*for an?)\s?[\"“(]?$",
+    re.I,
+)
+
+# `35.1 l/100 km`, `7.6 g per 100 g`: what a rate is given per.
+_PER = re.compile(r"(?:\b(?:per|pro|por|par|je|every|cada|chaque|sur|auf|all[es]?)\s|/\s?)$", re.I)
+_POWER = re.compile(r"10{1,6}|1[,. ]?000(?:[,. ]000)?")
+MULTIPLIED = re.compile(
+    r"\b(?:multipl\w+|scal\w+|factor|faktor|facteur)\b[^.\n]{0,30}\b(?:by|of|mit|um|von|por|de|par)"
+    r"\s$",
+    re.IGNORECASE,
+)
+_BOUND = re.compile(r"[<>≤≥]=?\s?[$€£]?$")  # what the answer sorts by
+_SOME = re.compile(r"\b(?:mid|low|high|early|late|upper|lower)[ -][$€£]?$", re.IGNORECASE)
+_NEARLY = re.compile(
+    r"(?:\b(?:about|around|approx\w*\.?|roughly|nearly|almost|some|circa|ca\.|etwa|rund|gegen"
+    r"|ungefähr|fast|unos|unas|aproximadamente|casi|hacia|sobre|environ|près de|vers)|[~≈])\s?$",
+    re.IGNORECASE,
+)
+# `three quarters of an hour after` is worked out; `5:16 per mile` is no time of day.
+_PACE = re.compile(r"\s?(?:/|per\b|pro\b|por\b|par\b|je\b|a\s)\s?(?:km|mi|miles?|laps?|100)", re.I)
+
+_PLACE = re.compile(r"#[1-9]\d{0,3}")
+MOST_PLACES = 200
+
+Unclaimed = tuple[StatementLabel, str]
+
+
+def why_not_claimed(outline: Outline, value: Value, sentence: Span) -> Unclaimed | None:
+    """The label and the rule of a value that is no claim."""
+    text = outline.text
+    before = text[max(sentence[0], value.start - 30) : value.start]
+    if DURATION.match(text, value.end) and _PROMISE.search(before):
+        return "not_claimed", "duration"
+    if outline.is_offered(value) and not _DESCRIBED.search(before):
+        return "not_claimed", "proposal"
+    if EXAMPLE.search(before):
+        return "not_claimed", "example"
+    if _OWN_TEXT.match(text, value.end):
+        return "not_claimed", "own text"
+    if _POWER.fullmatch(value.text) and _PER.search(before):
+        return "not_claimed", "basis"
+    if value.kind == "number" and _BOUND.search(before):
+        return "unchecked", "threshold"
+    if value.kind == "number" and MULTIPLIED.search(text[max(0, value.start - 40) : value.start]):
+        return "unchecked", "factor"
+    if value.kind == "number" and _SOME.search(before):  # `the mid-$130s`
+        return "unchecked", "rough"
+    if value.moments:
+        return _of_moment(text, value, before)
+    return None
+
+
+def _of_moment(text: str, value: Value, before: str) -> Unclaimed | None:
+    if not any(moment.groundable for moment in value.moments):
+        return "unchecked", "month"
+    moment = value.moments[0]
+    if moment.has_day or moment.hour is None:
+        return None
+    if _PACE.match(text, value.end):
+        return "unchecked", "pace"
+    if _NEARLY.search(before) and not (moment.minute or 0) % 10:
+        return "unchecked", "rough"
+    return None
+
+
+def read_place(outline: Outline, value: Value, index: RecordIndex, turn: int | None) -> Value:
+    """`#18` is the 18th, where a record with this number is named beside it and nothing is called
+    so."""
+    if not _PLACE.fullmatch(value.text) or index.stating(value, turn):
+        return value
+    digits = value.text[1:]
+    number = value._replace(kind="number", text=digits, readings=(int(digits) * SCALE,))
+    said = outline.text[slice(*outline.sentence_at(value.start))]
+    is_named = any(
+        isinstance(one.value, str) and len(one.value) > 2 and one.value in said
+        for field in index.stating(number, turn)[:MOST_PLACES]
+        for one in field.record.fields
+    )
+    return number if is_named else value

@@ -1,0 +1,301 @@
+"""What takes more than one step to work out: two steps, what the user said, and days and times that
+lie so far from others. Asked after all else."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from functools import cached_property
+from itertools import islice
+
+from callmark.grounding.arithmetic import Wanted
+from callmark.grounding.binding import NEAREST
+from callmark.grounding.chains import (
+    AT_HAND,
+    LIKELY,
+    MOST_NEAR,
+    Operands,
+    is_told_as_rate,
+    work_out_in_two,
+)
+from callmark.grounding.claims import MULTIPLIED
+from callmark.grounding.dates import Moment
+from callmark.grounding.match import is_earlier
+from callmark.grounding.numbers import SCALE, TOLERANCE, decimal_text
+from callmark.grounding.reading import convert, dimension_of
+from callmark.grounding.reckoning import Around, Reckoning, minutes_said
+from callmark.grounding.record_tree import ResultRecord, key_stems, key_words, stem
+from callmark.grounding.spans import WIDE, Span
+from callmark.grounding.values import Value, decimals_of
+from callmark.grounding.workings import (
+    BESIDE,
+    CLOSE,
+    MAX_TERMS,
+    MOST_NUMBERS,
+    MOST_TRIES,
+    SMALL,
+    TELLING,
+    Worked,
+    Workings,
+    digits_of,
+    may_go_with,
+    readings_of,
+)
+
+_WORD = re.compile(r"[^\W\d_]{3,}")
+_OF_ALL = re.compile(
+    r"\s(?:out\s)?(?:of|von|de|sur)\s(?:the\s|den\s|las\s|los\s|les\s|all\s)?(\d{1,5})(?![\d.,]*\d)"
+)
+_WEIGHED = re.compile(
+    r"\b(?:average|mean|weight\w*|gpa|points|durchschnitt\w*|mittel\w*|gewicht\w*|schnitt|punkte"
+    r"|promedio|media|ponderad\w+|puntos|moyenne|pondéré\w*|coefficient\w*)\b",
+    re.IGNORECASE,
+)
+_YEAR = re.compile(r"(?:19|20)\d\d")
+_PERCENT_KEYS = frozenset(
+    "pct percent percentage rate discount tax vat prozent rabatt steuersatz mwst porcentaje"
+    " descuento iva pourcentage remise tva taux".split()
+)
+
+
+class FurtherWorkings(Workings):
+    """The same, and what is further away."""
+
+    @cached_property
+    def rough(self) -> set[int]:
+        """Where numbers stand that are too rough to be checked."""
+        return set()
+
+    def find(self, value: Value, sentence: Span) -> Worked | None:
+        found = super().find(value, sentence)
+        if found is not None:
+            return found
+        if value.kind == "moment":
+            return self._reckoned(value, sentence)
+        return self._apart(value, sentence) if value.readings and value.unit else None
+
+    def total_of(self, value: Value, key: str) -> Worked | None:
+        """What all records, or those of one kind, come to under this key."""
+        if value.kind != "number" or not value.readings or value.form.percent:
+            return None
+        wanted, turn = abs(value.readings[0]), self.turn_at(value.start)
+        start, end = self.outline.near(value, self.outline.line_at(value.start))
+        if any(wanted == sum(column) for column in self._binder.columns_around(value)):
+            return Worked("sum", f"{key} of those that are named")
+        around = {stem(word) for word in _WORD.findall(self.text[start:end])}
+        for one in self._sums.near(wanted - TOLERANCE, wanted + TOLERANCE):
+            kinds = one.words.difference(key_stems(key))
+            is_told = one.how == "sum" or (one.how == "part" and not kinds.isdisjoint(around))
+            if is_told and one.field.key == key and one.field.counts_for(turn):
+                return Worked(one.how, f"{one.how} of {one.because}", (one.field,))
+        return None
+
+    def find_in_two(self, value: Value, sentence: Span) -> Worked | None:
+        """In two steps, or with what the user said."""
+        if value.kind != "number" or not value.readings:
+            return None
+        is_small = abs(value.readings[0]) < SMALL * SCALE and not decimals_of(value)
+        is_year = not value.unit and _YEAR.fullmatch(value.text) is not None
+        is_bare = is_small and not value.form.percent and not self.is_money(value)
+        if self._tries > MOST_TRIES or is_year or is_bare:
+            return None
+        if value.form.percent and self.index.is_prose:
+            return None
+        line = self.outline.line_at(value.start)
+        at = bisect_left(self.values, value.start, key=lambda one: one.start)
+        before = self.values[max(0, at - BESIDE) : at]
+        close = [one for one in reversed(before) if one.start >= line.start - CLOSE]
+        close += self.values_after(value, line.end)[:5]
+        percents = [
+            abs(one.readings[0])
+            for one in close
+            if one.form.percent and one.readings and sentence[0] <= one.start < value.start
+        ]
+        turn = self.turn_at(value.start)
+        numbers, _ = self.said.known()
+        near_text = self.text[slice(*self.outline.near(value, sentence))]
+        factors = [
+            SCALE * one
+            for one in self._factors(near_text)
+            if one > 1 and SCALE * one not in map(abs, value.readings)
+        ]
+        if value.form.percent and close and close[0].start in self.rough:
+            return None  # a part that nobody knows
+        near = Operands(
+            readings_of(one for one in close if may_go_with(one, value)),
+            self._amounts(value, sentence)[:MOST_NEAR] + self._amounts_above(value, sentence),
+            [abs(one) for one, at in numbers.items() if one and is_earlier(at, turn)][-MAX_TERMS:],
+            [*percents, *self._shares_held],
+            " ".join(
+                (self._cues(value, sentence), *(self.text[a:b][:CLOSE] for a, b in line.heads[-1:]))
+            ),
+            any("100" in key for key in self.index.tree.keys),
+            self._held,
+            self._named(value, sentence),
+            factors,
+        )
+        digits, wanted = digits_of(value), self._wanted(value)
+        if value.form.percent:  # any of the hundred could stand there
+            wanted = wanted._replace(step=wanted.high - wanted.low)
+        found = work_out_in_two(value, wanted, near, digits)
+        if found is None and digits >= TELLING - 1 and not decimals_of(value):
+            half = (
+                SCALE * value.form.factor // 2
+            )  # `another $582`, without a word that it is rounded
+            reading = abs(value.readings[0])
+            wanted = Wanted(reading - half, reading + half, 2 * half)
+            found = work_out_in_two(value, wanted, near._replace(held=(), said=()), digits)
+        if found is not None:
+            return Worked(found.rule, found.because)
+        return self._weighed(value) or self._multiplied(value, [*factors, *self._multipliers], near)
+
+    def _multiplied(self, value: Value, counts: list[int], near: Operands) -> Worked | None:
+        """So many times anything that the results hold; so much of what they give per 100."""
+        if value.form.percent or value.form.factor > 1:
+            return None
+        if digits_of(value) < TELLING - 1 and not self.is_money(value):
+            counts = self._multipliers
+        parts = [one // 100 for one in near.said] if near.has_hundreds else []
+        wanted, found, close = self._wanted(value), None, 0
+        for count in dict.fromkeys([*counts, *parts]):
+            low, high = (
+                wanted.low * SCALE // max(count, 1),
+                -(-wanted.high * SCALE // max(count, 1)),
+            )
+            close += len(self.index.between(low // 2, 2 * high))
+            for number in self.index.between(low, high) if found is None else ():
+                if self.index.numbers[number][0].number is not None and number != count:
+                    found = Worked("product", f"{decimal_text(count)} times {decimal_text(number)}")
+        is_told = is_told_as_rate(near.cues) or bool(self._multipliers)
+        return found if wanted.chance(close) <= (AT_HAND if is_told else LIKELY) else None
+
+    def is_filtered(self, value: Value) -> bool:
+        """`16 of the 23 passed`: by what they were chosen, no rule knows."""
+        if value.kind != "number" or not value.text.isdecimal() or not value.readings:
+            return False
+        whole = _OF_ALL.match(self.text, value.end)
+        if whole is None:
+            return False
+        number = int(whole[1]) * SCALE
+        counted = self._sums.near(number, number)
+        return value.readings[0] < number and any(one.how == "count" for one in counted)
+
+    def _weighed(self, value: Value) -> Worked | None:
+        """`a weighted average of 87.9`."""
+        start, end = self.outline.near(value, self.outline.line_at(value.start))
+        if not decimals_of(value) or not _WEIGHED.search(self.text, start, end):
+            return None
+        wanted = self._wanted(value)
+        half, twice = wanted.vicinity()
+        near = [one for one, _ in self._sums.weighed if half <= one <= twice]
+        for number, because in self._sums.weighed:
+            if wanted.low <= number <= wanted.high and wanted.chance(len(near)) <= AT_HAND:
+                return Worked("mean", because)
+        return None
+
+    @cached_property
+    def _held(self) -> list[int]:
+        numbers = self.index.numbers
+        if len(numbers) > MOST_NUMBERS:
+            return []
+        return [abs(one) for one, fields in numbers.items() if fields[0].number is not None]
+
+    @cached_property
+    def _multipliers(self) -> list[int]:
+        """`multiplied by 1.5`."""
+        return [
+            value.readings[0]
+            for value in self.values
+            if value.readings
+            and MULTIPLIED.search(self.text[max(0, value.start - 40) : value.start])
+        ][:3]
+
+    @cached_property
+    def _shares_held(self) -> list[int]:
+        """What results give in per cent, where that is little."""
+        found = [
+            one.number
+            for one in self.index.tree.fields
+            if one.number
+            and 0 < one.number < 100 * SCALE
+            and not _PERCENT_KEYS.isdisjoint(key_words(one.key))
+        ]
+        return list(dict.fromkeys(found)) if len(found) <= BESIDE else []
+
+    def _amounts_above(self, value: Value, sentence: Span) -> list[int]:
+        """The numbers beside the list that the records stand in: `days` over offers."""
+        subject = self._binder.subject_of(value, sentence)
+        above = subject.records[0].ancestors() if subject is not None and subject.records else ()
+        numbers = [one.number for record in above for one in record.fields if one.number]
+        return numbers[:BESIDE]
+
+    @cached_property
+    def _reckoning(self) -> Reckoning:
+        return Reckoning(self.index, self.said)
+
+    def _reckoned(self, value: Value, sentence: Span) -> Worked | None:
+        """So many days or minutes from another day or time."""
+        wanted = value.moments[0] if value.moments else None
+        if wanted is None or not wanted.groundable:
+            return None
+        near, records = self._around_moment(value, sentence), self._records_of(value, sentence)
+        if wanted.has_day:
+            found = self._reckoning.day(wanted, near, records) if wanted.hour is None else None
+        else:
+            found = self._reckoning.time(wanted, near, records) if wanted.minute else None
+            found = found or self._from_anywhere(wanted, near)
+            seconds = 60 * (wanted.hour or 0) + (wanted.minute or 0)
+            if found is None and wanted.second is None and self._reckoning.seconds_apart(seconds):
+                found = "from one time to another"
+        return None if found is None else Worked("time", found)
+
+    def _from_anywhere(self, wanted: Moment, near: Around) -> str | None:
+        """From the times and lengths of time that the whole answer states, if they are few."""
+        if near.beside or not wanted.minute:
+            return None
+        times = [
+            one.moments[0] for one in self.values if one.moments and not one.moments[0].has_day
+        ]
+        spans = [minutes for one in self.values if (minutes := minutes_said(one))]
+        if len(times) > MAX_TERMS or len(spans) > BESIDE:
+            return None
+        return self._reckoning.time(wanted, near._replace(beside=times, spans=spans), [])
+
+    def _around_moment(self, value: Value, sentence: Span) -> Around:
+        at = bisect_left(self.values, value.start, key=lambda one: one.start)
+        near = [*self.values[max(0, at - BESIDE) : at], *self.values[at + 1 : at + 3]]
+        start, end = self.outline.near(value, self.outline.line_at(value.start))
+        close = [one for one in near if one.start >= start - WIDE]
+        inside = [one for one in close if sentence[0] <= one.start < sentence[1]]
+        return Around(
+            [one.moments[0] for one in inside if one.moments],
+            [one.moments[0] for one in close if one.moments],
+            self.text[slice(*self.outline.near(value, sentence))],
+            self.text[start:end],
+            [minutes for one in inside or close if (minutes := minutes_said(one))],
+        )
+
+    def _apart(self, value: Value, sentence: Span) -> Worked | None:
+        """`23 days after you applied`, `1 minute 12 seconds slower`."""
+        if dimension_of(value.unit) != "time":
+            return None
+        seconds = convert(value.readings[0], value.unit, "s")
+        if seconds and seconds % SCALE == 0 and self._reckoning.seconds_apart(seconds // SCALE):
+            return Worked("duration", "from one time to another")
+        days = convert(value.readings[0], value.unit, "d")
+        if not days or days % SCALE or days // SCALE < 2:
+            return None
+        near, records = self._around_moment(value, sentence), self._records_of(value, sentence)
+        if self._reckoning.days_apart(days // SCALE, near, records):
+            return Worked("duration", "from one day to another")
+        return None
+
+    def _records_of(self, value: Value, sentence: Span) -> list[ResultRecord]:
+        """Those that it is said of and what they are a part of; all, where there are few."""
+        subject = self._binder.subject_of(value, sentence)
+        if subject is None:
+            records = self.index.tree.records
+            return list(records) if len(records) <= MAX_TERMS else []
+        own = list(subject.records[:NEAREST])
+        inner = [one for record in own for one in islice(record.within(), BESIDE)]
+        return [*inner, *(above for record in own[:1] for above in record.ancestors())]

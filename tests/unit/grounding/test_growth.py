@@ -1,0 +1,56 @@
+"""Four times the size is four times the work, counted in lines of Python that run: a clock would
+tell of the machine. The shapes are those of `bench/shapes.py`, which measures CPU."""
+
+import sys
+from types import FrameType
+
+import pytest
+from bench import shapes
+from bench.scoring import forget
+
+MOST = 4.5
+# Those that were quadratic once, and quick enough for every commit.
+QUICK = {
+    "a table of records": 60,
+    "one sentence of many names": 60,
+    "quotations that are alike": 60,
+    "texts that begin alike": 60,
+    "unsupported numbers against small lists": 40,
+}
+ALL = [shape for shape in shapes.SHAPES if shape.name not in QUICK]
+
+
+def count_lines(given: shapes.Input) -> int:
+    lines = 0
+
+    def note_line(frame: FrameType, event: str, arg: object):
+        nonlocal lines
+        lines += 1
+        return note_line
+
+    shapes.score(given)  # what is loaded when it is first needed is not counted
+    forget()  # or the smaller input would be remembered, the larger one not
+    before = sys.gettrace()
+    sys.settrace(note_line)
+    try:
+        shapes.score(given)
+    finally:
+        sys.settrace(before)
+    return lines
+
+
+def growth(shape: shapes.Shape, size: int) -> float:
+    return count_lines(shape.make(shapes.TIMES * size)) / count_lines(shape.make(size))
+
+
+@pytest.mark.parametrize(
+    "shape", [one for one in shapes.SHAPES if one.name in QUICK], ids=lambda one: one.name
+)
+def test_f70_four_times_the_size_is_four_times_the_work(shape):
+    assert growth(shape, QUICK[shape.name]) <= MOST
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", ALL, ids=lambda one: one.name)
+def test_f70_every_shape_is_linear(shape):
+    assert growth(shape, shape.size // 2) <= MOST
