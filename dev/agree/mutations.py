@@ -14,6 +14,7 @@ from dev.campaign.altering import MONTHS, Place
 
 Plant = Callable[[Sites], Iterator[Mutation]]
 DERIVED = ("sum", "difference", "product", "ratio", "mean", "share")
+NAMED_BESIDE = 40  # characters
 _DIGITS = re.compile(r"\d+")
 _ISO = re.compile(r"\d{4}-\d\d-\d\d")
 _WEEKDAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
@@ -147,7 +148,20 @@ def swap_within_key(sites: Sites) -> Iterator[Mutation]:
             and text not in clause
         }
         if texts:
-            yield _put("swap_within_key", one, pick(sorted(texts), one.value.text, one.start))
+            new = pick(sorted(texts), one.value.text, one.start)
+            yield _put("swap_within_key", one, new)
+            if _is_named_beside(sites, one, field):
+                yield _put("swap_named", one, new)
+
+
+def _is_named_beside(sites: Sites, one: GoodValue, field: Field) -> bool:
+    """Does the name of its record stand right before it, and no other number in between?"""
+    start = sites.outline.clause_at(one.start)[0]
+    before = sites.text[max(start, one.start - NAMED_BESIDE) : one.start]
+    return one.finding.rule == "bound" and any(
+        name in before and not _DIGITS.search(before.rpartition(name)[2])
+        for name in field.record.names
+    )
 
 
 def _states_leaf(one: GoodValue, field: Field) -> bool:
@@ -372,9 +386,9 @@ PLANTS: tuple[Plant, ...] = (
 KINDS = (
     "shift_number", "shift_long", "shift_small", "shift_derived", "shift_identifier",
     "shift_moment",
-    "swap_within_key", "swap_between_records", "field", "negate", "unit", "unit_unstated",
-    "currency", "currency_unstated", "scale", "name", "weekday", "count", "count_fewer",
-    "equation", "deed", "enum", "rank", "denial",
+    "swap_within_key", "swap_named", "swap_between_records", "field", "negate", "unit",
+    "unit_unstated", "currency", "currency_unstated", "scale", "name", "weekday", "count",
+    "count_fewer", "equation", "deed", "enum", "rank", "denial",
 )  # fmt: skip
 # Which kinds a rule is there for: its share of them is what its tier is judged by.
 KINDS_OF: dict[str, tuple[str, ...]] = {
@@ -383,6 +397,7 @@ KINDS_OF: dict[str, tuple[str, ...]] = {
     "misread": ("shift_long",),
     "value": ("shift_number", "shift_long", "shift_moment"),
     "identifier": ("shift_identifier",),
+    "record": ("swap_named",),
     "binding": ("swap_within_key", "swap_between_records"),
     "field": ("field",),
     "unit": ("unit", "currency", "scale"),

@@ -19,7 +19,13 @@ from callmark.grounding.binding import (
     is_like,
     is_named_by,
 )
-from callmark.grounding.claims import DURATION, EXAMPLE, read_place, why_not_claimed
+from callmark.grounding.claims import (
+    DURATION,
+    EXAMPLE,
+    may_be_worked_out,
+    read_place,
+    why_not_claimed,
+)
 from callmark.grounding.field_words import Measures, SaidUnits
 from callmark.grounding.further import FurtherWorkings
 from callmark.grounding.match import Said
@@ -35,7 +41,6 @@ from callmark.grounding.record_tree import (
     shape_of,
     stem,
 )
-from callmark.grounding.siblings import are_of_siblings
 from callmark.grounding.spans import TOLD_CHANGE, Outline, Span
 from callmark.grounding.text import names_an_ending
 from callmark.grounding.values import Value, decimals_of, identifier_key, is_one_value
@@ -56,7 +61,6 @@ _CUT = re.compile(r"(?:…|\.\.\.)[-_/:]?$")
 _IT = re.compile(r"[\s*_]*(?:it|they|he|she|es|sie|er|il|elle|ils|elles)\b", re.IGNORECASE)
 _UNIT = re.compile(r"[ \u00a0-]?([^\W\d_]{1,12})")
 _WORDS_BEFORE = re.compile(r"(?<![^\W\d_])(?:[^\W\d_]+ ){0,2}[^\W\d_]+[ #]{1,2}$")
-_SUMMED = re.compile(r"\s?[$€£]?[+×*=]\s?[$€£]?")
 
 
 class StatementFinding(NamedTuple):
@@ -205,8 +209,13 @@ class Checker:
         if self.index.is_prose:
             return self._found(value, "unsupported", "prose")
         near = self._slips.leaf_near(value, self.turn_at(value.start))
-        rule, fields = ("value", ()) if near is None else ("misread", (near,))
-        return self._found(value, "unsupported", rule, *fields)
+        if near is not None:
+            return self._found(value, "unsupported", "misread", near)
+        sentence = self.outline.sentence_at(value.start)
+        is_tied = self._binder.is_labelled(value) or self._binder.subject_of(value, sentence)
+        if not is_tied and may_be_worked_out(self.text, sentence, value):
+            return self._found(value, "unchecked", "worked out")
+        return self._found(value, "unsupported", "value")
 
     def _found(
         self, value: Value, label: StatementLabel, rule: str, *fields: Field, because: str = ""
@@ -589,13 +598,12 @@ class Checker:
             return None  # it names what is spoken of next
         if self.outline.is_offered(value):
             return None
-        is_telling = subject.loose and (
-            len(value.text.strip("0.")) > 3
-            or (self._is_sum_of_one(value) and are_of_siblings(subject, fields[:MOST_OWN]))
-        )
+        # What is told apart by something that is no name is meant too often in passing.
+        if subject.loose and not self._binder.is_labelled(value):
+            return None
         start = self.outline.sentence_at(value.start)[0]
         is_distant = subject.distant and _IT.match(self.text, start) is None
-        if subject.inherited or is_distant or (subject.loose and not is_telling):
+        if subject.inherited or is_distant or subject.loose:
             label = self._binder.label_of(value) | self._binder.words_beside(value)
             fields = [
                 field
@@ -623,16 +631,9 @@ class Checker:
         if self._workings.speaks_of_before(value):
             return self._found(value, "supported", "again", *fields[:1])
         because = _place(fields[0])
-        return self._found(value, "misattributed", "binding", own[0], because=because)
-
-    def _is_sum_of_one(self, value: Value) -> bool:
-        """An amount of money in a list, and no part of a sum that is written out."""
-        return (
-            self._workings.is_money(value)
-            and self._binder.is_in_list(value)
-            and not _SUMMED.search(self.text[max(0, value.start - 4) : value.start])
-            and not _SUMMED.match(self.text, value.end)
-        )
+        is_named = not (subject.loose or subject.inherited or subject.distant)
+        rule = "record" if is_named else "binding"
+        return self._found(value, "misattributed", rule, own[0], because=because)
 
     def _other_than_named(self, value: Value, sentence: Span) -> StatementFinding | None:
         """`Available seats: 7`, said of a record that has 3; `6GB RAM` of one with `8GB`: whoever

@@ -112,3 +112,25 @@ def read_place(outline: Outline, value: Value, index: RecordIndex, turn: int | N
         for one in field.record.fields
     )
     return number if is_named else value
+
+
+# A number that stands for no record and under no label, with one of these near it, was worked out
+# by somebody: rates, estimates, what would be. In more ways than anybody could follow.
+_WORKED_OUT = re.compile(
+    r"(?:\b(?:about|around|approx\w*|roughly|nearly|almost|just (?:over|under)|averag\w+|on average"
+    r"|works? out|comes? to|bring(?:s|ing)?|add(?:s|ing|ed)?|plus|together|altogether|combined|per"
+    r"|times|twice|half|third|quarter|would|could|if|so|hence|therefore|expect\w*|equivalent|worth"
+    r"|etwa|rund|circa|ca\.|ungefähr|durchschnittlich|im schnitt|pro|je|zusammen|würden?|wenn|also"
+    r"|unos|unas|aproximadamente|alrededor|promedio|por|juntos|si|sería\w*|es decir"
+    r"|environ|près de|en moyenne|par|ensemble|serait|soit|donc)\b|[≈~÷×])",
+    re.IGNORECASE,
+)
+_BEFORE, _AFTER = 50, 24  # characters
+
+
+def may_be_worked_out(text: str, sentence: Span, value: Value) -> bool:
+    """Is it a share, or is it said beside it that somebody reckoned?"""
+    if value.kind not in ("number", "moment"):
+        return False
+    start, end = max(sentence[0], value.start - _BEFORE), min(sentence[1], value.end + _AFTER)
+    return value.form.percent or _WORKED_OUT.search(text, start, end) is not None

@@ -14,7 +14,6 @@ from callmark.grounding.record_tree import (
     Field,
     Mention,
     Names,
-    RecordSubject,
     RecordTree,
     ResultRecord,
     key_words,
@@ -49,16 +48,6 @@ def groups_of(tree: RecordTree) -> list[list[ResultRecord]]:
         if record.parent is not None and record.kind.endswith("/*"):
             found.setdefault((record.parent.number, record.kind), []).append(record)
     return [group for group in found.values() if len(group) > 1]
-
-
-def are_of_siblings(subject: RecordSubject, fields: Sequence[Field]) -> bool:
-    """Do they say one thing, each of another record of the list that this one stands in?"""
-    if len(subject.records) != 1 or subject.inherited or len({one.key for one in fields}) != 1:
-        return False
-    record = subject.records[0]
-    return all(
-        one.record.parent is record.parent and one.record.kind == record.kind for one in fields
-    )
 
 
 class SiblingNames:
