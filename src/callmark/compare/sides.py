@@ -7,6 +7,7 @@ from array import array
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from itertools import pairwise
 
 import msgspec
@@ -34,6 +35,7 @@ _HASHES = {
 ANSWER = "answer"
 _OF_EACH_TRIAL = frozenset({"fixtures", ANSWER})  # the rest is the same in all trials of a sample
 _BITS = (1 << 64) - 1
+_SHA256 = 64  # hexadecimal digits
 
 
 class Marks:
@@ -216,6 +218,9 @@ def _answer_of(result: Result) -> str:
 def _mark(text: str) -> int:
     if not text:
         return UNKNOWN
+    if len(text) == _SHA256 and text.isalnum() and text.isascii():
+        with suppress(ValueError):  # a hash in hexadecimal is one already
+            return int(text[:16], 16) | 1
     digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     # Never 0, which stands for "not known".
     return int.from_bytes(digest, "little") | 1

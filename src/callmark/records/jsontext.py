@@ -223,7 +223,7 @@ def want_text(value: Json) -> str:
 
 
 def want_texts(value: Json) -> tuple[str, ...]:
-    return tuple(map(want_text, want_list(value)))
+    return tuple(map(want_text, want_list(value))) if value else ()
 
 
 def want_number(value: Json) -> int | float:

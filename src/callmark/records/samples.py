@@ -95,6 +95,8 @@ class CheckScore(msgspec.Struct, frozen=True):
 
 def checks_of(given: Json) -> tuple[SampleCheck, ...]:
     """The checks of an item that passed the schema: one object, or a list of them."""
+    if not given:
+        return ()
     entries = [given] if isinstance(given, dict) else want_list(given)
     return tuple(check for entry in entries for check in _checks_of_entry(want_object(entry)))
 
@@ -345,7 +347,7 @@ def sample_of(item: Mapping[str, Json], *, index: int, sample_id: str, item_sha2
 def expectation_of(metadata: Mapping[str, Json]) -> Expectation:
     get = metadata.get
     lenient = get("string_match") == "lenient"
-    calls = tuple(_expected_call(entry, lenient) for entry in want_list(get("call_sequence")))
+    calls = tuple([_expected_call(entry, lenient) for entry in want_list(get("call_sequence"))])
     behaviour = get("expected_behaviour") or "normal"
     locale = get("locale")
     if get("locale_probe"):
@@ -364,7 +366,7 @@ def expectation_of(metadata: Mapping[str, Json]) -> Expectation:
         locale=None if locale is None else want_text(locale),
         locale_probe=bool(get("locale_probe")),
         tools=None if tools is None else tuple(map(_tool_name, want_list(tools))),
-        specs=tuple(canonical_json(one) for one in want_list(tools) if isinstance(one, dict)),
+        specs=tuple([canonical_json(one) for one in want_list(tools) if isinstance(one, dict)]),
         slices=_slices_of(metadata),
         cluster=None if cluster is None else str(cluster),
         normalise_text=str(get("text_norm") or "").upper() == "NFC"
@@ -414,7 +416,10 @@ def _call_match_of(given: Json) -> CallMatch:
 
 
 def _facts_of(given: Json) -> tuple[str | int | float, ...]:
-    return tuple(fact if isinstance(fact, str) else want_number(fact) for fact in want_list(given))
+    facts = want_list(given)
+    return (
+        tuple(one if isinstance(one, str) else want_number(one) for one in facts) if facts else ()
+    )
 
 
 def _kind_of(metadata: Mapping[str, Json], behaviour: Json, *, expects_calls: bool) -> Kind:

@@ -457,15 +457,18 @@ class Trials:
         self._places: dict[TrialPlace, int] = {}
         self._more = MeasureColumns()
 
-    def add(self, result: Result, expectation: Expectation | None = None) -> None:
+    def add(self, result: Result, expectation: Expectation | None = None) -> Expectation:
+        """What is expected of it, which has been read now."""
         try:
-            self._add(result, expectation or expectation_of(result.metadata))
+            expectation = expectation or expectation_of(result.metadata)
+            self._add(result, expectation)
         except OverflowError:
             raise _unreadable(result, "an index or a count is negative or too large") from None
         except TypeError:
             # A name or a locale that is none: only a dataset's own reader checks metadata.
             what = "metadata: cannot be read; see the schema of a dataset item"
             raise _unreadable(result, what) from None
+        return expectation
 
     def _add(self, result: Result, expectation: Expectation) -> None:
         scores = result.scores

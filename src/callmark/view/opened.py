@@ -1,10 +1,11 @@
-"""A finished run, made ready for its page: read twice, then its top and its index are files, and
-a sample is read from its place in the results when somebody asks for it."""
+"""A finished run, made ready for its page: read once, then its top and its index are files, and a
+sample is read from its place in the results when somebody asks for it."""
 
 from __future__ import annotations
 
 import threading
 import time
+from array import array
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -13,9 +14,8 @@ import msgspec
 from callmark.records.jsontext import Json, NotJson, canonical_json
 from callmark.records.report import GateRule, Report
 from callmark.records.results import Result
-from callmark.reports.html.overview import Distribution, PageHead, run_head
+from callmark.reports.html.overview import BINS, Distribution, PageHead, run_head
 from callmark.reports.html.page import (
-    BINS,
     Index,
     IndexBuilder,
     Row,
@@ -96,14 +96,16 @@ class Openings:
     def _prepared(self, run: FoundRun) -> Ready:
         judged = self._report_of(run)
         survey = Survey(judged.report, judged.cross_score)
-        for result in read_results(run.path):
+        offsets: array[int] = array("Q")
+        for offset, result in placed_results(run.path):
             survey.add(result)
-        short, choice = survey.falls_short(), survey.choice()
-        warnings = judged.report.warning_gates
+            offsets.append(offset)
+        choice = survey.choice()
         index = IndexBuilder()
-        for at, (offset, result) in enumerate(placed_results(run.path)):
-            if choice.rows[at]:
-                index.add(row_of(result, short.get(result.index, ()), warnings), offset)
+        judged_rows = survey.judged(lambda: read_results(run.path))
+        for row, offset, is_listed in zip(judged_rows, offsets, choice.rows, strict=True):
+            if is_listed:
+                index.add(row, offset)
         trials, rows, _ = choice.counts()
         head = run_head(judged.report, run.name, survey.distribution(), (trials, trials, trials))
         if rows < trials:

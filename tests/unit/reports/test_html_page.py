@@ -17,12 +17,12 @@ from tests.stated_run import stated
 
 from callmark.records.report import ReportHeader, Timing
 from callmark.reports.html import page as html_choice
+from callmark.reports.html.overview import bin_of
 from callmark.reports.html.page import (
     SCRIPTS,
     START,
     Candidates,
     IndexBuilder,
-    bin_of,
     page_json,
     row_of,
     write_run_page,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Literal
 
@@ -510,3 +511,18 @@ class PageHead(msgspec.Struct, frozen=True, kw_only=True):
     left_out: str = ""
     timing: PageTiming | None = None
     words: dict[str, dict[str, tuple[str, str]]] = msgspec.field(default_factory=_page_words)
+
+
+BINS = 10
+
+
+def bin_of(f1: float) -> int:
+    """0 and 1 have a bin of their own: most answers are there."""
+    if f1 <= 0:
+        return 0
+    return BINS + 1 if f1 >= 1 else 1 + min(BINS - 1, int(f1 * BINS))
+
+
+def shares_of(counts: Counter[int]) -> tuple[float, ...]:
+    total = sum(counts.values())
+    return tuple(counts[at] / total if total else 0.0 for at in range(BINS + 2))

@@ -1,4 +1,5 @@
-"""The page of one run: read twice, so that nothing but numbers is kept of a big one."""
+"""The page of one run. Of more trials than it can list nothing but numbers is kept: they are read
+twice."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryFile
 from types import TracebackType
 from typing import Any, BinaryIO, Self
 
@@ -17,11 +19,18 @@ import msgspec
 from callmark.records.jsontext import Json
 from callmark.records.report import GateRule, Report
 from callmark.records.results import ByteRange, Result, Scores
-from callmark.records.samples import Extractor, ExtractorBy, expectation_of
+from callmark.records.samples import Expectation, Extractor, ExtractorBy, expectation_of
 from callmark.records.statements import GOOD
 from callmark.records.trace import ThoughtCall, TraceEntry, UserTurn
 from callmark.reports.finished_run import FinishedRun
-from callmark.reports.html.overview import Distribution, PageHead, failure_kinds, run_head
+from callmark.reports.html.overview import (
+    Distribution,
+    PageHead,
+    bin_of,
+    failure_kinds,
+    run_head,
+    shares_of,
+)
 from callmark.reports.layout import one_line
 from callmark.resources import data_path
 from callmark.store.files import read_results
@@ -82,6 +91,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     text: str
     facets: Mapping[str, tuple[str, ...]]
     numbers: tuple[float | None, ...]
+    like: tuple[str, ...] = ()  # what went wrong, if it falls short of a gate
 
     @property
     def cost(self) -> int:
@@ -142,41 +152,57 @@ class _FacetBuilder:
         return Facet(key, label, names, sets, self.codes)
 
 
-def row_of(result: Result, short: tuple[str, ...] = (), warnings: Collection[str] = ()) -> Row:
-    """`short`: the gates that the sample falls short of; `warnings`: those that only warn."""
+def row_of(
+    result: Result, fails: tuple[str, ...] = (), expectation: Expectation | None = None
+) -> Row:
+    """`fails`: the gates that it falls short of; `expectation`: where somebody has read it."""
     scores = result.scores
     eligible = scores is not None and scores.kind == "eligible"
-    fails = tuple(name for name in short if name not in warnings)
-    warns = tuple(name for name in short if name in warnings)
     return Row(
         sample_id=result.sample_id,
         trial=result.trial,
         text=excerpt_of(result),
-        facets=facets_of(result, fails, warns),
+        facets=facets_of(result, fails, expectation),
         numbers=(
             scores.lax.f1 if scores is not None and eligible else None,
             scores.strict.f1 if scores is not None and eligible and scores.strict_keys else None,
         ),
+        like=failure_kinds(result),
     )
 
 
+def judge_row(row: Row, short: tuple[str, ...], warnings: Collection[str]) -> Row:
+    """The row of a sample that falls short of these gates, some of which may only warn."""
+    if not short:
+        return row
+    fails = tuple(name for name in short if name not in warnings)
+    warns = tuple(name for name in short if name in warnings)
+    standing, *remarks = row.facets["status"]
+    if standing != NOT_SCORED and fails:
+        standing = "falls short"
+    elif standing == PASSES and warns:
+        standing = ONLY_WARNS
+    judged = {"fails": fails, "warns": warns, "status": (standing, *remarks), "like": row.like}
+    return msgspec.structs.replace(row, facets={**row.facets, **judged})
+
+
 def facets_of(
-    result: Result, fails: tuple[str, ...], warns: tuple[str, ...] = ()
+    result: Result, fails: tuple[str, ...], expectation: Expectation | None = None
 ) -> dict[str, tuple[str, ...]]:
-    expectation = expectation_of(result.metadata)
+    expectation = expectation or expectation_of(result.metadata)
     scores = result.scores
     tools = {entry.name for entry in result.tool_trace if entry.name}
     tools |= {call.name for call in expectation.calls}
     return {
         "fails": fails,
-        "warns": warns,
-        "status": (_standing(result, fails, warns), *_remarks(result)),
+        "warns": (),
+        "status": (_standing(result, fails), *_remarks(result)),
         "kind": (expectation.kind if scores is None else scores.kind,),
         "tool": tuple(sorted(tools)),
         "locale": () if expectation.locale is None else (expectation.locale,),
         "slice": expectation.slices,
         **_statement_facets(scores),
-        "like": failure_kinds(result) if fails or warns or _is_wrong(result) else (),
+        "like": failure_kinds(result) if fails or _is_wrong(result) else (),
         "stop": (result.stop,),
     }
 
@@ -197,22 +223,25 @@ def _statement_facets(scores: Scores | None) -> dict[str, tuple[str, ...]]:
     }
 
 
-def _standing(result: Result, fails: tuple[str, ...], warns: tuple[str, ...]) -> str:
+NOT_SCORED, ONLY_WARNS, PASSES = "not scored", "only warns", "passes"
+
+
+def _standing(result: Result, fails: tuple[str, ...]) -> str:
     """What the mark of a row says. An answer of which nothing is expected is marked by the worst
     label of what it states: no gate looks at it, and nothing checked is nothing passed."""
     scores = result.scores
     if scores is None or result.status == "error":
-        return "not scored"
+        return NOT_SCORED
     if fails:
         return "falls short"
     if scores.kind == "unclassified":
         if _is_flagged(scores):
             return "flagged"
         if any(one.is_flag for one in scores.statements):
-            return "only warns"
+            return ONLY_WARNS
         if not scores.checks_ok and not any(one.label in GOOD for one in scores.statements):
             return "nothing checked"
-    return "only warns" if warns else "passes"
+    return PASSES
 
 
 def _is_flagged(scores: Scores) -> bool:
@@ -447,7 +476,6 @@ def _text(text: str) -> str:
 
 
 Read = Callable[[], Iterator[Result]]
-BINS = 10
 
 
 class PageResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -563,22 +591,30 @@ def write_run_page(
 ) -> None:
     """`read` opens the results, each time anew. `cross_score` gives the distribution of chance."""
     survey = Survey(report, cross_score)
-    for result in read():
-        survey.add(result)
-    short, choice = survey.falls_short(), survey.choice()
-    with PageFile(stream, name) as page:
-        page.head(run_head(report, name, survey.distribution(), choice.counts()))
-        index = IndexBuilder()
-        # The second reading: what goes into the file in full could be chosen only after all were
-        # seen.
-        for at, result in enumerate(read()):
-            names = short.get(result.index, ())
-            place = NOT_IN_THE_FILE
-            if choice.full[at]:
-                place = page.sample(page_sample(result))
-            if choice.rows[at]:
-                index.add(row_of(result, names, report.warning_gates), place)
-        page.index(index.built())
+    with TemporaryFile() as spool:
+        sizes: array[int] = array("I")
+        for result in read():
+            encoded = page_sample(result)
+            survey.add(result, len(encoded) + 1)
+            if survey.rows is not None:
+                spool.write(encoded)
+                sizes.append(len(encoded))
+        choice = survey.choice()
+        spool.seek(0)
+        # Chosen after all were seen. More than a page can list are read a second time.
+        full = (
+            map(spool.read, sizes)
+            if survey.rows is not None
+            else (page_sample(one) if choice.full[at] else b"" for at, one in enumerate(read()))
+        )
+        with PageFile(stream, name) as page:
+            page.head(run_head(report, name, survey.distribution(), choice.counts()))
+            index = IndexBuilder()
+            for at, (row, encoded) in enumerate(zip(survey.judged(read), full, strict=True)):
+                place = page.sample(encoded) if choice.full[at] else NOT_IN_THE_FILE
+                if choice.rows[at]:
+                    index.add(row, place)
+            page.index(index.built())
 
 
 class Survey:
@@ -595,12 +631,18 @@ class Survey:
         self._own: Counter[int] = Counter()
         self._chance = ChanceSample()
         self._short: dict[int, tuple[str, ...]] | None = None
+        self.rows: list[Row] | None = []  # None: they do not all fit into an index
+        self._room = INDEX_BYTES
 
-    def add(self, result: Result) -> None:
-        self._trials.add(result)
-        row = row_of(result)
-        size = len(page_sample(result)) + 1
+    def add(self, result: Result, size: int = 0) -> None:
+        """`size`: what all of it takes in a file, where it is written to one."""
+        row = row_of(result, (), self._trials.add(result))
         self._candidates.offer(result.sample_id, result.trial, row=row.cost, size=size)
+        self._room -= row.cost
+        if self._room < 0:
+            self.rows = None
+        elif self.rows is not None:
+            self.rows.append(row)
         self._samples.append(result.index)
         scores = result.scores
         if scores is None or result.status == "error":
@@ -615,6 +657,13 @@ class Survey:
         if self._short is None:
             self._short = falling_short(self._trials, self._report.header.gates, self._seed)
         return self._short
+
+    def judged(self, read: Read) -> Iterator[Row]:
+        """All rows, with the gates that they fall short of; `read` where they were not kept."""
+        short, warnings = self.falls_short(), self._report.warning_gates
+        rows = map(row_of, read()) if self.rows is None else self.rows
+        for index, row in zip(self._samples, rows, strict=True):
+            yield judge_row(row, short.get(index, ()), warnings)
 
     def choice(self) -> TrialChoice:
         """First what failed or was lost, then what falls short of a gate that passed."""
@@ -633,7 +682,7 @@ class Survey:
         if self._cross_score is not None:
             pairs = self._chance.pairs(self._cross_score)
             chance = Counter(bin_of(pair.chance) for pair in pairs)
-        return Distribution(_shares(self._own), None if chance is None else _shares(chance))
+        return Distribution(shares_of(self._own), None if chance is None else shares_of(chance))
 
 
 def falling_short(
@@ -648,15 +697,3 @@ def falling_short(
             for row in rows:
                 found.setdefault(samples.index_at(row), []).append(name)
     return {place: tuple(names) for place, names in found.items()}
-
-
-def bin_of(f1: float) -> int:
-    """0 and 1 have a bin of their own: most answers are there."""
-    if f1 <= 0:
-        return 0
-    return BINS + 1 if f1 >= 1 else 1 + min(BINS - 1, int(f1 * BINS))
-
-
-def _shares(counts: Counter[int]) -> tuple[float, ...]:
-    total = sum(counts.values())
-    return tuple(counts[at] / total if total else 0.0 for at in range(BINS + 2))
