@@ -15,7 +15,7 @@ from callmark.grounding.values import Value
 SHORTEST = 5  # words of a quotation that is looked for
 MOST_WORDS = 60
 MOST_TEXT = 200_000  # characters of all texts in which quotations are looked for
-MOST_PLACES = 400  # where a quotation may begin
+MOST_PLACES = 60  # where a word stands that is looked up; what is more frequent tells nothing
 WORDS_FOR_EACH = 8  # that many words of a quotation for each that may be another
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 # What is left out or put in by whoever quotes.
@@ -70,31 +70,49 @@ class Quotations:
     def _nearest(self, words: list[str]) -> tuple[Field, str, str] | None:
         most = max(1, len(words) // WORDS_FOR_EACH)
         best: tuple[int, Field, str, str] | None = None
-        places = 0
-        for text, field in self._texts:
-            for at in _beginnings(text, words):
-                places += 1
-                if places > MOST_PLACES:
-                    return None
-                wrong = _other_words(text[at : at + len(words)], words, most)
-                if wrong == []:
-                    return None  # it is what the result says
-                if wrong and field is not None and (best is None or len(wrong) < best[0]):
-                    best = len(wrong), field, *wrong[0]
+        for number, at in self._beginnings(words, most):
+            text, field = self._texts[number]
+            given = text[at : at + len(words)]
+            wrong = _other_words(given, words, most) if len(given) == len(words) else None
+            if wrong == []:
+                return None  # it is what the result says
+            if wrong and field is not None and (best is None or len(wrong) < best[0]):
+                best = len(wrong), field, *wrong[0]
         if best is None or not _changes_it(*best[2:]):
             return None
         return best[1:]
 
+    def _beginnings(self, words: list[str], most: int) -> list[tuple[int, int]]:
+        """The texts and the places in them where it would begin if its two rarest words stood where
+        they stand: one of them is right, where one word is another."""
+        known = [
+            (len(self._places[one]), at) for at, one in enumerate(words) if one in self._places
+        ]
+        if len(words) - len(known) > most:
+            return []
+        rare = [at for count, at in sorted(known)[:2] if count <= MOST_PLACES]
+        found = {
+            (number, place - at)
+            for at in rare
+            for number, place in self._places[words[at]]
+            if place >= at
+        }
+        return sorted(found)
+
+    @cached_property
+    def _places(self) -> dict[str, list[tuple[int, int]]]:
+        """Where each word stands: the text, and how many words come before it."""
+        places: dict[str, list[tuple[int, int]]] = {}
+        for number, (text, _) in enumerate(self._texts):
+            for at, word in enumerate(text):
+                known = places.setdefault(word, [])
+                if len(known) <= MOST_PLACES:
+                    known.append((number, at))
+        return places
+
 
 def _words_of(text: str) -> list[str]:
     return [fold(one) for one in _WORD.findall(text)]
-
-
-def _beginnings(text: list[str], words: list[str]) -> Iterator[int]:
-    """Where its first word stands, or its second after any other one."""
-    for at, word in enumerate(text[: len(text) - len(words) + 1]):
-        if word == words[0] or text[at + 1 : at + 2] == words[1:2]:
-            yield at
 
 
 def _other_words(given: list[str], said: list[str], most: int) -> list[tuple[str, str]] | None:
