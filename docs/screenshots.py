@@ -24,7 +24,7 @@ IMAGES = Path(__file__).parent / "images"
 FLAGS = (
     "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run"
     " --disable-background-networking --disable-component-update --disable-sync"
-    " --hide-scrollbars --window-size=1200,820"
+    " --hide-scrollbars --window-size=1440,900"
 ).split()
 RUN = (
     "run --runner replay --in data/contextual_final.s0.jsonl --fixtures eval/tool_broker/fixtures"
@@ -56,7 +56,7 @@ def take(folder: Path) -> None:
             driver.execute_script("document.getElementById('title').textContent = 'demo-run'")
             if target is not None:
                 found = driver.find_element("css selector", target)
-                driver.execute_script("arguments[0].scrollIntoView({block: 'end'})", found)
+                driver.execute_script("arguments[0].scrollIntoView({block: 'nearest'})", found)
                 ActionChains(driver).move_to_element(found).perform()
             driver.save_screenshot(str(IMAGES / f"{name}.png"))
         take_log(driver, folder)
@@ -70,7 +70,7 @@ def take_log(driver: webdriver.Chrome, folder: Path) -> None:
     """What the README describes: a wrong amount, and a cancellation that never happened."""
     page = folder / "log" / "report.html"
     main(["score", LOG, "--out", str(page.with_name("results.jsonl")), "-o", str(page), "--quiet"])
-    driver.set_window_size(1200, 1000)
+    driver.set_window_size(1440, 820)
     driver.get("about:blank")
     driver.get(f"{page.as_uri()}#{urlencode({'s': 'cancel-it', 't': 0})}")
     WebDriverWait(driver, 20).until(
@@ -79,25 +79,27 @@ def take_log(driver: webdriver.Chrome, folder: Path) -> None:
     driver.execute_script("document.documentElement.dataset.theme = 'light'")
     driver.execute_script("document.getElementById('title').textContent = 'support-log'")
     marks = driver.find_elements("css selector", "mark")
-    driver.execute_script("arguments[0].scrollIntoView({block: 'nearest'})", marks[-1])
+    ActionChains(driver).move_to_element(marks[0]).perform()
     driver.save_screenshot(str(IMAGES / f"{CAUGHT}.png"))
 
 
 def take_view(driver: webdriver.Chrome, folder: Path) -> None:
-    """Four runs of growing skill, the first and the last of them chosen."""
+    """Two models, one of them in four runs of growing skill; the first and the last are chosen."""
     (folder / "scratch").mkdir()
+    make_run(folder / "runs" / "small" / "results.jsonl", worse=3, age=1, model="small")
     for number, worse in enumerate((4, 9, 20, 0)):
-        make_run(folder / "runs" / f"step-{number}" / "results.jsonl", worse=worse, age=-number)
+        out = folder / "runs" / f"large-step-{number}" / "results.jsonl"
+        make_run(out, worse=worse, age=-number, model="large")
     driver.set_window_size(1200, 1000)
     with viewing(folder / "runs", folder / "scratch") as server:
         driver.get(server.guard.address)
         WebDriverWait(driver, 20).until(
             lambda page: page.execute_script("return document.body.dataset.ready === 'yes'")
         )
-        driver.execute_script("document.getElementById('title').textContent = '4 runs in runs'")
+        driver.execute_script("document.getElementById('title').textContent = '5 runs in runs'")
         for at in (3, 0):
             driver.find_elements("css selector", "#runs input[type=checkbox]")[at].click()
-        driver.execute_script("document.getElementById('title').textContent = '4 runs in runs'")
+        driver.execute_script("document.getElementById('title').textContent = '5 runs in runs'")
         driver.save_screenshot(str(IMAGES / "view-list.png"))
 
 
@@ -112,7 +114,7 @@ def take_probe(driver: webdriver.Chrome, folder: Path) -> None:
         ("probe-series", "light", "", 1150),
         ("probe-case", "dark", urlencode({"s": LOST_CASE, "t": 7}), 640),
     ):
-        driver.set_window_size(1280, height)
+        driver.set_window_size(1440, height)
         driver.get("about:blank")
         driver.get(f"{page.as_uri()}#{fragment}")
         WebDriverWait(driver, 20).until(

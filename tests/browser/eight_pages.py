@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from contextlib import chdir
 from pathlib import Path
 
 from tests.browser.view_world import make_run
@@ -37,12 +38,10 @@ def make_demo(folder: Path) -> Path:
 
 
 def make_example(folder: Path) -> Path:
-    """What `callmark init --example` and `callmark run` make."""
-    command("init", folder, "--example")
-    data = folder / "data"
-    words = ("--config", folder / "callmark.yaml", "--in", data / "eval.jsonl")
-    more = ("--fixtures", data / "fixtures", "--model", data / "answers.jsonl", "--quiet")
-    command("run", *words, *more, "--out", folder / "results.jsonl")
+    """What `callmark init` and `callmark run` make."""
+    with chdir(folder):
+        command("init")
+        command("run", "--out", "results.jsonl", "--quiet")
     return folder / "report.html"
 
 

@@ -166,3 +166,34 @@ def test_the_page_writes_out_the_same_characters_as_the_terminal(browser, hostil
         "return found"
     )
     assert found == changed
+
+
+def test_kinds_of_failures_are_text_whatever_a_field_or_an_error_is_called(browser, tmp_path):
+    evil = HOSTILE["event handler"]
+    wrong = Statement(
+        start=0, end=1, label="misattributed", rule="binding", tier="firm", call=0,
+        path=f"/rows/0/{evil.replace('/', '~1')}", because=evil,
+    )  # fmt: skip
+    lost = msgspec.structs.replace(make_error(1), error=evil)
+    results = [make_result(0, statements=(wrong,)), lost]
+    summariser = Summariser()
+    for result in results:
+        summariser.add(result)
+    page = tmp_path / "page.html"
+    with page.open("wb") as stream:
+        write_run_page(
+            stream, summariser.report(ReportHeader(), {}), lambda: iter(results), name="kinds"
+        )
+    browser.open(page)
+    assert len(browser.texts("#clusters li")) == 2
+    assert all(evil[:20].replace("`", "") in text for text in browser.texts("#clusters li"))
+    assert browser.js("return window.pwned === undefined")
+    assert (
+        browser.js("return document.querySelectorAll('main img, main iframe, main script').length")
+        == 0
+    )
+    browser.js("document.querySelector('#clusters button').click()")
+    browser.wait("document.body.dataset.view === 'samples'")
+    assert len(browser.texts(".row .id")) == 1
+    assert browser.js("return window.pwned === undefined")
+    assert browser.complaints() == []

@@ -206,3 +206,20 @@ def test_f58_the_tab_key_reaches_whatever_can_be_clicked(browser, opened, page):
             + ".filter((one) => !reached.has(one)).map((one) => one.outerHTML.slice(0, 120))"
         )
         assert missed == [], place
+
+
+def test_the_measure_finds_what_it_looks_for(browser, opened):
+    """Planted: a text over another one, one that is cut, and a page that is too wide."""
+    opened("logs", "")
+    look(browser, 1024, "light")
+    assert browser.js(MEASURE, EXCERPTS) == []
+    browser.js(
+        "const add = (style, text) => { const one = document.createElement('p'); Object.assign(one.style, style);"
+        "one.textContent = text; document.querySelector('#overview').append(one); };"
+        "add({ position: 'absolute', top: '90px', left: '60px' }, 'over the verdict');"
+        "add({ width: '40px', overflow: 'hidden', whiteSpace: 'nowrap' }, 'a text that is cut');"
+        "add({ width: '1500px' }, 'wide '.repeat(80));"
+    )
+    found = " ".join(browser.js(MEASURE, EXCERPTS))
+    for planted in ("overlap: ", 'cut: p. "a text that is cut"', "the page is 1", "outside: "):
+        assert planted in found

@@ -14,11 +14,11 @@ from typing import NamedTuple
 from callmark.grounding import arithmetic
 from callmark.grounding.arithmetic import Step, Wanted, products, sums, work_out
 from callmark.grounding.numbers import SCALE, decimal_text
-from callmark.grounding.values import Value
+from callmark.grounding.values import Value, decimals_of
 
 MOST_NEAR = 14  # operands of two steps
 LEAST_DIGITS = 3
-LIKELY, AT_HAND = 0.08, 0.4  # how many others may be expected to give it as well
+LIKELY, AT_HAND = 0.04, 0.4  # how many others may be expected to give it as well
 # What one unit of time is in another, where the words around a number speak of both.
 _CONSTANTS = (
     (re.compile(r"week|woche|semana|semaine", re.I), (7, 52)),
@@ -74,9 +74,15 @@ class Operands(NamedTuple):
     counts: Sequence[int]  # how many there are of something
 
 
+def _addends(numbers: Sequence[int]) -> list[int]:
+    """Nobody adds how many there are to what something costs."""
+    return [one for one in numbers if one % SCALE or one >= arithmetic.LEAST * SCALE]
+
+
 def two_steps(numbers: Sequence[int]) -> Iterator[Step]:
     """A number more or less so many others; a product of three; a sum of three, or a part of it."""
     counts = [one for one in numbers if one % SCALE == 0 and SCALE < one <= 366 * SCALE]
+    numbers = _addends(numbers)
     for count in counts:
         for each in numbers:
             whole = count // SCALE * each
@@ -85,7 +91,8 @@ def two_steps(numbers: Sequence[int]) -> Iterator[Step]:
                     yield whole + count // SCALE * other, "sum", (count, each, other)
                 if other != whole and each not in (other, count):
                     yield other + whole, "sum", (other, count, each)
-                    yield abs(other - whole), "difference", (other, count, each)
+                    if other > whole:  # of which so many are taken
+                        yield other - whole, "difference", (other, count, each)
     for one, other, third in combinations(numbers, 3):
         yield one + other + third, "sum", (one, other, third)
         yield one * other // SCALE * third // SCALE, "product", (one, other, third)
@@ -152,6 +159,7 @@ def work_out_in_two(value: Value, wanted: Wanted, near: Operands, digits: int) -
         [*near.stated, *near.recorded, *near.said],
     )
     more = LEAST_DIGITS + 1
+    is_fine = decimals_of(value) >= arithmetic.CENTS
     for steps, least, at_most in (
         (sums, 1, AT_HAND if is_compared else LIKELY),
         (products, 2 if is_rate else more, 2 * LIKELY if is_rate else LIKELY),
@@ -163,7 +171,7 @@ def work_out_in_two(value: Value, wanted: Wanted, near: Operands, digits: int) -
     ):
         more_of = near.counts if steps is two_steps else ()
         for pool in pools if digits >= least else ():
-            pool = [*more_of, *pool]
+            pool = [*more_of, *(_addends(pool) if steps is sums and is_fine else pool)]
             found = work_out(wanted, pool[: 2 * MOST_NEAR], steps, at_most)
             if found is not None:
                 return _chained(found)

@@ -54,7 +54,6 @@ _ALL_OF_THEM = re.compile(
 )
 _CUT = re.compile(r"(?:…|\.\.\.)[-_/:]?$")
 _IT = re.compile(r"[\s*_]*(?:it|they|he|she|es|sie|er|il|elle|ils|elles)\b", re.IGNORECASE)
-_THE = re.compile(r"\b(?:the|this|that|der|die|das|diese[rns]?|el|los|les|ces?)\s[$€£]?$", re.I)
 _UNIT = re.compile(r"[ \u00a0-]?([^\W\d_]{1,12})")
 _WORDS_BEFORE = re.compile(r"(?<![^\W\d_])(?:[^\W\d_]+ ){0,2}[^\W\d_]+[ #]{1,2}$")
 _SUMMED = re.compile(r"\s?[$€£]?[+×*=]\s?[$€£]?")
@@ -105,7 +104,6 @@ class Checker:
             arithmetic.find_equations(outline.text, values) if "=" in outline.text else {}
         )
 
-    # Most answers need none of these: they are made when the first value asks.
     @cached_property
     def measures(self) -> Measures:
         return Measures(self.index)
@@ -180,7 +178,9 @@ class Checker:
             or self._other_than_named(value, sentence)
             or self._said(value, turn)
             or self._implied(value, sentence)
-            or self._mismatched(value, [one for one in wrong if self._could_be(value, one)])
+            or self._mismatched(
+                value, [one for one in wrong if self.measures.may_be_meant(value, one)]
+            )
             or self._identifier(value, sentence)
             or self._not_claimed(value, sentence)
             or self._implied(value, sentence, in_two=True)
@@ -319,9 +319,6 @@ class Checker:
 
     # --- matching
 
-    def _could_be(self, value: Value, field: Field) -> bool:
-        return isinstance(field.value, str) or self.measures.could_measure(value, field)
-
     def _converted(self, value: Value, turn: int | None) -> StatementFinding | None:
         if not value.unit:
             return None
@@ -458,10 +455,10 @@ class Checker:
         if found is not None:
             return self._found(value, *found)
         if self._workings.is_rough(value):
-            worked = self._implied(value, sentence, in_two=True)
-            if worked is None:
-                self._workings.rough.add(value.start)
-            return worked or self._found(value, "unchecked", "rough")
+            if worked := self._implied(value, sentence, in_two=True):
+                return worked
+            self._workings.rough.add(value.start)
+            return self._found(value, "unchecked", "rough")
         if self._workings.is_filtered(value):
             return self._found(value, "unchecked", "some of them")
         return None
@@ -623,17 +620,10 @@ class Checker:
         echoed = find_kin(self.index.stating(value, None, echoes=True), subject)
         if echoed is not None:
             return self._found(value, "user_said", "echo", echoed)
-        if self._speaks_of_before(value):
+        if self._workings.speaks_of_before(value):
             return self._found(value, "supported", "again", *fields[:1])
         because = _place(fields[0])
         return self._found(value, "misattributed", "binding", own[0], because=because)
-
-    def _speaks_of_before(self, value: Value) -> bool:
-        """`the £45`, which was stated before."""
-        before = self.text[max(0, value.start - 12) : value.start]
-        return _THE.search(before) is not None and any(
-            one.readings[:1] == value.readings[:1] for one in self._remembered if value.readings
-        )
 
     def _is_sum_of_one(self, value: Value) -> bool:
         """An amount of money in a list, and no part of a sum that is written out."""

@@ -402,6 +402,10 @@ class Measures:
         unit = self.unit_of(field, value.readings)
         return bool(unit and value.unit) and dimension_of(unit) == dimension_of(value.unit)
 
+    def may_be_meant(self, value: Value, field: Field) -> bool:
+        """In another unit of its kind; a text may measure it in several."""
+        return isinstance(field.value, str) or self.could_measure(value, field)
+
     def could_measure(self, value: Value, field: Field) -> bool:
         """Is nothing known of the two by which they measure other things?"""
         unit = self.unit_of(field, value.readings)

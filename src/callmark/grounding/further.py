@@ -51,6 +51,7 @@ _WEIGHED = re.compile(
     r"|promedio|media|ponderad\w+|puntos|moyenne|pondéré\w*|coefficient\w*)\b",
     re.IGNORECASE,
 )
+_THE = re.compile(r"\b(?:the|this|that|der|die|das|diese[rns]?|el|los|les|ces?)\s[$€£]?$", re.I)
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _PERCENT_KEYS = frozenset(
     "pct percent percentage rate discount tax vat prozent rabatt steuersatz mwst porcentaje"
@@ -73,6 +74,13 @@ class FurtherWorkings(Workings):
         if value.kind == "moment":
             return self._reckoned(value, sentence)
         return self._apart(value, sentence) if value.readings and value.unit else None
+
+    def speaks_of_before(self, value: Value) -> bool:
+        """`the £45`, which was stated before."""
+        before = self.text[max(0, value.start - 12) : value.start]
+        return _THE.search(before) is not None and any(
+            one.readings[:1] == value.readings[:1] for one in self.stated if value.readings
+        )
 
     def total_of(self, value: Value, key: str) -> Worked | None:
         """What all records, or those of one kind, come to under this key."""
@@ -138,7 +146,7 @@ class FurtherWorkings(Workings):
         if value.form.percent:  # any of the hundred could stand there
             wanted = wanted._replace(step=wanted.high - wanted.low)
         found = work_out_in_two(value, wanted, near, digits)
-        if found is None and digits >= TELLING - 1 and not decimals_of(value):
+        if found is None and value.unit and digits >= TELLING - 1 and not decimals_of(value):
             half = (
                 SCALE * value.form.factor // 2
             )  # `another $582`, without a word that it is rounded

@@ -53,6 +53,7 @@ def check_expectations(
     is_answered = has_fixtures or any(entry.served for entry in entries)
     # What was merely observed, or is one step of a conversation, may have no result at all.
     needs_answer = is_answered and not expectation.observed and not expectation.is_step
+    said = "observed" if expectation.observed else "expected"
     trace = play_calls(entries * (RETRIES if expectation.retry else 1))
     made = trace.tool_trace[: len(whole)]
     problems = [
@@ -62,7 +63,7 @@ def check_expectations(
             for entry in made
             if entry.name is not None
             and offer.registry.resolve(entry.name) in offer.names
-            and (problem := _problem_of(entry, needs_answer=needs_answer)) is not None
+            and (problem := _problem_of(entry, said, needs_answer=needs_answer)) is not None
         ),
     ]
     asks_facts = bool(expectation.required_facts) and not expectation.is_step
@@ -108,12 +109,12 @@ def _not_offered(calls: Sequence[ExpectedCall], offer: Offer) -> Iterator[str]:
             yield f"expects a call of {name!r}, which it is not offered"
 
 
-def _problem_of(entry: TraceEntry, *, needs_answer: bool) -> str | None:
-    call = f"{entry.name} {_shorten(canonical_json(entry.arguments))}"
+def _problem_of(entry: TraceEntry, said: str, *, needs_answer: bool) -> str | None:
+    call = f"{said} call {entry.name} {_shorten(canonical_json(entry.arguments))}"
     if entry.schema_errors:
-        return f"expected call {call} breaks its schema: {'; '.join(entry.schema_errors)}"
+        return f"{call} breaks its schema: {'; '.join(entry.schema_errors)}"
     if needs_answer and not entry.served:
-        return f"expected call {call} has no fixture"
+        return f"{call} has no fixture"
     return None
 
 

@@ -61,8 +61,9 @@ class Lights {
         make("code", {}, excerptOf(place))));
     }
     this.peek.replaceChildren(...rows);
-    this.peek.hidden = false;
-    this.place(element);
+    // Where the lit places stand beside the answer, a box over its flags would only hide them.
+    this.peek.hidden = this.lit.length > 1 && this.lit.slice(1).every(isBeside);
+    if (!this.peek.hidden) this.place(element);
     if (keep) this.kept = { element, about };
   }
 
@@ -114,6 +115,11 @@ function revealBeside(place) {
   if (!column || column.scrollHeight <= column.clientHeight) return;
   const [here, box] = [place.getBoundingClientRect(), column.getBoundingClientRect()];
   if (here.top < box.top || here.bottom > box.bottom) column.scrollTop += here.top - box.top - box.height / 3;
+}
+
+function isBeside(place) {
+  const column = place.closest(".beside");
+  return column !== null && getComputedStyle(column).position === "sticky";
 }
 
 // A lit leaf in short, around the words that were taken from it.

@@ -118,20 +118,24 @@ class Filters {
     return rows;
   }
 
-  // What was lost, then by how many gates a sample falls short of, by its flags, by its lowest F1.
+  // What was lost, then by how many gates a sample falls short of, by its flags and warnings, by its
+  // lowest F1. Rank and row are one number, since numbers are sorted ten times as fast as by a rule.
   worstFirst(rows) {
     const facet = (key) => this.index.facets.find((one) => one.key === key);
-    const [fails, warns, rules, status] = ["fails", "warns", "rule", "status"].map(facet);
+    const [fails, rules, warns, status] = ["fails", "rule", "warns", "status"].map(facet);
     const lost = status?.names.indexOf("not scored") ?? -1;
-    const count = (one, row) => one?.sets[one.codes[row]].length ?? 0;
+    const counts = (one) => one?.sets.map((set) => Math.min(31, set.length)) ?? [];
+    const [failed, flagged, warned] = [fails, rules, warns].map(counts);
+    const isLost = status?.sets.map((set) => Number(set.includes(lost))) ?? [];
+    const at = (table, one, row) => (one ? table[one.codes[row]] : 0);
     const numbers = this.index.numbers[0]?.values;
-    const rank = new Float64Array(this.index.ids.length);
-    for (const row of rows) {
-      const isLost = lost >= 0 && status.sets[status.codes[row]].includes(lost);
-      const short = numbers?.[row] == null ? 0 : 1 - numbers[row];
-      rank[row] = (isLost ? 1e6 : 0) + count(fails, row) * 1e4 + count(rules, row) * 100 + count(warns, row) * 10 + short;
-    }
-    return rows.sort((a, b) => rank[b] - rank[a] || a - b);
+    const keys = new Float64Array(rows.length);
+    rows.forEach((row, place) => {
+      const short = numbers?.[row] == null ? 0 : Math.min(1023, Math.round(1023 * (1 - numbers[row])));
+      const rank = (((at(isLost, status, row) * 32 + at(failed, fails, row)) * 32 + at(flagged, rules, row)) * 32 + at(warned, warns, row)) * 1024 + short;
+      keys[place] = (2 ** 26 - rank) * 2 ** 26 + row;
+    });
+    return Array.from(keys.sort(), (key) => key % 2 ** 26);
   }
 
   // By the number of names in a facet, then in the next one.
