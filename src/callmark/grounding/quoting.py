@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from functools import cached_property
+from heapq import merge
 from typing import NamedTuple
 
 from callmark.grounding.match import Said
@@ -70,31 +71,42 @@ class Quotations:
     def _nearest(self, words: list[str]) -> tuple[Field, str, str] | None:
         most = max(1, len(words) // WORDS_FOR_EACH)
         best: tuple[int, Field, str, str] | None = None
-        places = 0
-        for text, field in self._texts:
-            for at in _beginnings(text, words):
-                places += 1
-                if places > MOST_PLACES:
-                    return None
-                wrong = _other_words(text[at : at + len(words)], words, most)
-                if wrong == []:
-                    return None  # it is what the result says
-                if wrong and field is not None and (best is None or len(wrong) < best[0]):
-                    best = len(wrong), field, *wrong[0]
+        for count, (number, at) in enumerate(self._beginnings(words)):
+            if count == MOST_PLACES:
+                return None
+            text, field = self._texts[number]
+            wrong = _other_words(text[at : at + len(words)], words, most)
+            if wrong == []:
+                return None  # it is what the result says
+            if wrong and field is not None and (best is None or len(wrong) < best[0]):
+                best = len(wrong), field, *wrong[0]
         if best is None or not _changes_it(*best[2:]):
             return None
         return best[1:]
 
+    @cached_property
+    def _places(self) -> dict[str, list[tuple[int, int]]]:
+        """Text and place of every word, in order."""
+        places: dict[str, list[tuple[int, int]]] = {}
+        for number, (text, _) in enumerate(self._texts):
+            for at, word in enumerate(text):
+                places.setdefault(word, []).append((number, at))
+        return places
+
+    def _beginnings(self, words: list[str]) -> Iterator[tuple[int, int]]:
+        """Where its first word stands, or its second after any other one; and room for the rest."""
+        first = self._places.get(words[0], ())
+        second = ((number, at - 1) for number, at in self._places.get(words[1], ()) if at)
+        before = None
+        for place in merge(first, second):
+            number, at = place
+            if place != before and at + len(words) <= len(self._texts[number][0]):
+                yield place
+            before = place
+
 
 def _words_of(text: str) -> list[str]:
     return [fold(one) for one in _WORD.findall(text)]
-
-
-def _beginnings(text: list[str], words: list[str]) -> Iterator[int]:
-    """Where its first word stands, or its second after any other one."""
-    for at, word in enumerate(text[: len(text) - len(words) + 1]):
-        if word == words[0] or text[at + 1 : at + 2] == words[1:2]:
-            yield at
 
 
 def _other_words(given: list[str], said: list[str], most: int) -> list[tuple[str, str]] | None:
