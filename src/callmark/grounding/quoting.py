@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from functools import cached_property
+from heapq import merge
 from typing import NamedTuple
 
 from callmark.grounding.match import Said
@@ -15,7 +16,7 @@ from callmark.grounding.values import Value
 SHORTEST = 5  # words of a quotation that is looked for
 MOST_WORDS = 60
 MOST_TEXT = 200_000  # characters of all texts in which quotations are looked for
-MOST_PLACES = 60  # where a word stands that is looked up; what is more frequent tells nothing
+MOST_PLACES = 400  # where a quotation may begin
 WORDS_FOR_EACH = 8  # that many words of a quotation for each that may be another
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 # What is left out or put in by whoever quotes.
@@ -70,10 +71,11 @@ class Quotations:
     def _nearest(self, words: list[str]) -> tuple[Field, str, str] | None:
         most = max(1, len(words) // WORDS_FOR_EACH)
         best: tuple[int, Field, str, str] | None = None
-        for number, at in self._beginnings(words, most):
+        for count, (number, at) in enumerate(self._beginnings(words)):
+            if count == MOST_PLACES:
+                return None
             text, field = self._texts[number]
-            given = text[at : at + len(words)]
-            wrong = _other_words(given, words, most) if len(given) == len(words) else None
+            wrong = _other_words(text[at : at + len(words)], words, most)
             if wrong == []:
                 return None  # it is what the result says
             if wrong and field is not None and (best is None or len(wrong) < best[0]):
@@ -82,33 +84,25 @@ class Quotations:
             return None
         return best[1:]
 
-    def _beginnings(self, words: list[str], most: int) -> list[tuple[int, int]]:
-        """The texts and the places in them where it would begin if its two rarest words stood where
-        they stand: one of them is right, where one word is another."""
-        known = [
-            (len(self._places[one]), at) for at, one in enumerate(words) if one in self._places
-        ]
-        if len(words) - len(known) > most:
-            return []
-        rare = [at for count, at in sorted(known)[:2] if count <= MOST_PLACES]
-        found = {
-            (number, place - at)
-            for at in rare
-            for number, place in self._places[words[at]]
-            if place >= at
-        }
-        return sorted(found)
-
     @cached_property
     def _places(self) -> dict[str, list[tuple[int, int]]]:
-        """Where each word stands: the text, and how many words come before it."""
+        """Text and place of every word, in order."""
         places: dict[str, list[tuple[int, int]]] = {}
         for number, (text, _) in enumerate(self._texts):
             for at, word in enumerate(text):
-                known = places.setdefault(word, [])
-                if len(known) <= MOST_PLACES:
-                    known.append((number, at))
+                places.setdefault(word, []).append((number, at))
         return places
+
+    def _beginnings(self, words: list[str]) -> Iterator[tuple[int, int]]:
+        """Where its first word stands, or its second after any other one; and room for the rest."""
+        first = self._places.get(words[0], ())
+        second = ((number, at - 1) for number, at in self._places.get(words[1], ()) if at)
+        before = None
+        for place in merge(first, second):
+            number, at = place
+            if place != before and at + len(words) <= len(self._texts[number][0]):
+                yield place
+            before = place
 
 
 def _words_of(text: str) -> list[str]:

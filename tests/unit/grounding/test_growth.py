@@ -12,6 +12,7 @@ MOST = 4.5
 # Those that were quadratic once, and quick enough for every commit.
 QUICK = {
     "a table of records": 60,
+    "quotations against texts": 60,
     "one sentence of many names": 60,
     "quotations that are alike": 60,
     "texts that begin alike": 60,
@@ -54,3 +55,8 @@ def test_f70_four_times_the_size_is_four_times_the_work(shape):
 @pytest.mark.parametrize("shape", ALL, ids=lambda one: one.name)
 def test_f70_every_shape_is_linear(shape):
     assert growth(shape, shape.size // 2) <= MOST
+
+
+def test_a_quotation_that_goes_on_where_the_text_of_a_result_ends_is_scored():
+    said = 'The sign says "Guests must leave by noon every day of the whole week".'
+    shapes.score((said, {"rule": "Guests must leave by noon every day"}, ""))
