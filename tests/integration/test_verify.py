@@ -331,7 +331,9 @@ def test_the_library_gives_the_report_and_refuses_what_has_no_meaning(dataset):
     )  # fmt: skip
     assert report.verdict == report.to_dict()["verdict"] == "fail"
     assert json.loads(json.dumps(report.to_dict())) == report.to_dict()
-    with pytest.raises(UsageError, match="no option max_turns; there is: allowlist, fail_on"):
+    with pytest.raises(
+        UsageError, match="no option max_turns; there is: allowlist, composition, fail_on"
+    ):
         callmark.verify_dataset(dataset.path, max_turns=1)
     with pytest.raises(UsageError, match="unknown gate"):
         callmark.verify_dataset(dataset.path, gates={"datset_cells": {"bound": 1}})
