@@ -208,14 +208,13 @@ class Checker:
             return self._found(value, "unsupported", "link")
         if self.index.is_prose:
             return self._found(value, "unsupported", "prose")
-        near = self._slips.leaf_near(value, self.turn_at(value.start))
-        if near is not None:
-            return self._found(value, "unsupported", "misread", near)
         sentence = self.outline.sentence_at(value.start)
         is_tied = self._binder.is_labelled(value) or self._binder.subject_of(value, sentence)
         if not is_tied and may_be_worked_out(self.text, sentence, value):
             return self._found(value, "unchecked", "worked out")
-        return self._found(value, "unsupported", "value")
+        near = self._slips.leaf_near(value, self.turn_at(value.start))
+        rule, fields = ("value", ()) if near is None else ("misread", (near,))
+        return self._found(value, "unsupported", rule, *fields)
 
     def _found(
         self, value: Value, label: StatementLabel, rule: str, *fields: Field, because: str = ""

@@ -20,6 +20,7 @@ from callmark.grounding.negation import (
 from callmark.grounding.polar_keys import (
     ALIKE,
     SAME,
+    SHORT_ANSWER,
     KeyWords,
     Polar,
     PolarKey,
@@ -39,7 +40,6 @@ FLAGS_ALONE = 3  # so many fields that say nothing but yes, no or null are flags
 NEAREST_KEYS = 40  # of the records above and below that are looked at
 SHORTEST = 3  # letters in which a pair of words and a key agree at least
 WIDEST = 5  # words between the first and the last word of a key
-SHORT_ANSWER = 16  # a text that is shorter may say yes or no
 LONG_TEXT = 40  # a longer text may assert what a field denies
 _TOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 # A clause with one of these says nothing of how things are …

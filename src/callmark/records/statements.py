@@ -68,7 +68,9 @@ RULES: dict[str, Rule] = {
         Rule("prose", "unsupported", "advisory", "a value that the long texts served do not hold"),
         Rule("link", "unsupported", "advisory", "an address that nothing served or said"),
         Rule("identifier", "altered", "firm", "an identifier of the right form that no one gave"),
-        Rule("record", "misattributed", "firm", "another record's value, said of one by its name"),
+        Rule(
+            "record", "misattributed", "advisory", "another record's value, said of one by its name"
+        ),
         Rule("binding", "misattributed", "advisory", "the value of another record"),
         Rule("field", "wrong_field", "advisory", "the value of another field of the record"),
         Rule("unit", "unit_mismatch", "advisory", "the right number in the wrong unit or currency"),

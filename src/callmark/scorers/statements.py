@@ -27,7 +27,7 @@ from callmark.grounding.deeds import (
 from callmark.grounding.match import Said, Utterance, cut_value
 from callmark.grounding.naming import NAMES, TITLED, GivenNames, KnownWords, find_unnamed
 from callmark.grounding.negation import grammar_of
-from callmark.grounding.polar_keys import root, state_of
+from callmark.grounding.polar_keys import SHORT_ANSWER, YES_OR_NO, root
 from callmark.grounding.polarity import PolarFields
 from callmark.grounding.quantifiers import AMOUNT_WORDS, Amounts
 from callmark.grounding.quoting import Quotations
@@ -160,7 +160,12 @@ def _check_wording(
 
 def _may_say_yes_or_no(field: Field) -> bool:
     """Also `null`, and a short text: `no`."""
-    return state_of(field.value)[0] != "other"
+    value = field.value
+    if isinstance(value, str):
+        # The longest is `not available`: most texts need not be folded to be known as another.
+        plain = value.strip(" '\"").casefold() if len(value) < SHORT_ANSWER else ""
+        return plain.replace(" ", "_").replace("-", "_") in YES_OR_NO
+    return value is None or isinstance(value, bool)
 
 
 def _has_lists(tree: RecordTree) -> bool:

@@ -73,7 +73,7 @@ def test_what_the_results_say_is_not_flagged(answer, result):
     [
         ("Harbour Readers meet on May 4 in the Auditorium.", CLUBS, "Auditorium", "state"),
         ("- **Tidal Chess** – €22 (Mara Quist)", CLUBS, "Mara Quist", "state"),
-        ("- Slow Film Society: 231 members", CLUBS, "231", "binding"),
+        ("- Slow Film Society: 231 members", CLUBS, "231", "record"),
         ("The Harbour Readers begin at 20:15.", CLUBS, "20:15", "field"),
         ("There are 3 open, 1 full.", CLUBS, "3", "count"),
         (
