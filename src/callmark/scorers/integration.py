@@ -164,7 +164,8 @@ class TrialReading:
 
     def end_of_turn(self, turn: int) -> int:
         """Where the text of this assistant turn ends; 0 for the user's."""
-        return self._turn_ends[min(turn, len(self._turn_ends)) - 1] if turn else 0
+        ends = self._turn_ends
+        return ends[min(turn, len(ends)) - 1] if turn and ends else 0
 
     def is_strict(self, field: Field) -> bool:
         """Does a strict key stand in its path?"""
