@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import islice
 from typing import NamedTuple
 
-from callmark.grounding import arithmetic, field_words
+from callmark.grounding import arithmetic, claims, field_words
 from callmark.grounding.binding import (
     NEAREST,
     Binder,
@@ -18,13 +18,6 @@ from callmark.grounding.binding import (
     find_kin,
     is_like,
     is_named_by,
-)
-from callmark.grounding.claims import (
-    DURATION,
-    EXAMPLE,
-    may_be_worked_out,
-    read_place,
-    why_not_claimed,
 )
 from callmark.grounding.field_words import Measures, SaidUnits
 from callmark.grounding.further import FurtherWorkings
@@ -158,7 +151,7 @@ class Checker:
         turn = self.turn_at(value.start)
         sentence = self.outline.sentence_at(value.start)
         if value.kind == "identifier" and value.text.startswith("#"):
-            value = read_place(self.outline, value, self.index, turn)
+            value = claims.read_place(self.outline, value, self.index, turn)
         fields, wrong = self.index.stating(value, turn), list[Field]()
         if value.unit or value.form.factor > 1:
             fields, wrong = self.measures.in_its_unit(value, fields)
@@ -210,9 +203,11 @@ class Checker:
             return self._found(value, "unsupported", "prose")
         sentence = self.outline.sentence_at(value.start)
         is_tied = self._binder.is_labelled(value) or self._binder.subject_of(value, sentence)
-        if not is_tied and may_be_worked_out(self.text, sentence, value):
+        is_open = not is_tied and len(self.index.numbers) > claims.FEW
+        if is_open and claims.may_be_worked_out(self.text, sentence, value):
             return self._found(value, "unchecked", "worked out")
-        near = self._slips.leaf_near(value, self.turn_at(value.start))
+        is_copied = not claims.is_hedged(self.text, value)
+        near = self._slips.leaf_near(value, self.turn_at(value.start)) if is_copied else None
         rule, fields = ("value", ()) if near is None else ("misread", (near,))
         return self._found(value, "unsupported", rule, *fields)
 
@@ -263,7 +258,7 @@ class Checker:
         )
         if found is not None:
             return found
-        if DURATION.match(self.text, value.end):
+        if claims.DURATION.match(self.text, value.end):
             return self._found(value, "not_claimed", "duration")
         return self._found(value, "unchecked", "small number")
 
@@ -386,13 +381,13 @@ class Checker:
         rounding = arithmetic.rounding_of(value, *words_around(self.text, value))
         if rounding is None:
             return None
-        low, high, half, is_hedged = rounding
+        low, high, half, claims.is_hedged = rounding
         near = self.index.between(low, high)[:20]
         for number in near:
             if number % (2 * half) == 0:
                 continue  # not rounded: as coarse as what is stated
             fields = self.index.numbers[number][:8]
-            is_clear = is_hedged or decimals_of(value)
+            is_clear = claims.is_hedged or decimals_of(value)
             alike = [one for one in fields if self.measures.is_of_its_kind(value, one)]
             linked = fields if is_clear else alike or self._binder.linked(value, fields, sentence)
             if linked:
@@ -449,7 +444,7 @@ class Checker:
         before = self.text[max(0, value.start - 40) : value.start]
         if self.index.names_a_key(value.key) or not any(map(str.isdecimal, value.text)):
             return self._found(value, "unchecked", "word")
-        if EXAMPLE.search(before):
+        if claims.EXAMPLE.search(before):
             return self._found(value, "not_claimed", "example")
         if before.endswith(("***", "•", "xx", "XX")):
             return self._found(value, "unchecked", "masked")
@@ -459,7 +454,7 @@ class Checker:
         return None if near is None else self._found(value, "altered", "identifier", near)
 
     def _not_claimed(self, value: Value, sentence: Span) -> StatementFinding | None:
-        found = why_not_claimed(self.outline, value, sentence)
+        found = claims.why_not_claimed(self.outline, value, sentence)
         if found is not None:
             return self._found(value, *found)
         if self._workings.is_rough(value):

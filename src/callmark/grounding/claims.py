@@ -115,17 +115,16 @@ def read_place(outline: Outline, value: Value, index: RecordIndex, turn: int | N
 
 
 # A number that stands for no record and under no label, with one of these near it, was worked out
-# by somebody: rates, estimates, what would be. In more ways than anybody could follow.
+# by somebody: an estimate, a mean, a part. In more ways than anybody could follow.
 _WORKED_OUT = re.compile(
-    r"(?:\b(?:about|around|approx\w*|roughly|nearly|almost|just (?:over|under)|averag\w+|on average"
-    r"|works? out|comes? to|bring(?:s|ing)?|add(?:s|ing|ed)?|plus|together|altogether|combined|per"
-    r"|times|twice|half|third|quarter|would|could|if|so|hence|therefore|expect\w*|equivalent|worth"
-    r"|etwa|rund|circa|ca\.|ungefähr|durchschnittlich|im schnitt|pro|je|zusammen|würden?|wenn|also"
-    r"|unos|unas|aproximadamente|alrededor|promedio|por|juntos|si|sería\w*|es decir"
-    r"|environ|près de|en moyenne|par|ensemble|serait|soit|donc)\b|[≈~÷×])",
+    r"(?:\b(?:about|around|approx\w*|roughly|nearly|almost|just (?:over|under)|averag\w+|works? out"
+    r"|altogether|combined|twice|half|third|quarter|equivalent|etwa|rund|circa|ca\.|ungefähr|knapp"
+    r"|durchschnittlich|im schnitt|zusammen|unos|unas|aproximadamente|alrededor|promedio|juntos"
+    r"|environ|près de|en moyenne|ensemble|soit)\b|[≈~÷×])",
     re.IGNORECASE,
 )
 _BEFORE, _AFTER = 50, 24  # characters
+FEW = 12  # different numbers in the results: what follows from so few is found
 
 
 def may_be_worked_out(text: str, sentence: Span, value: Value) -> bool:
@@ -134,3 +133,8 @@ def may_be_worked_out(text: str, sentence: Span, value: Value) -> bool:
         return False
     start, end = max(sentence[0], value.start - _BEFORE), min(sentence[1], value.end + _AFTER)
     return value.form.percent or _WORKED_OUT.search(text, start, end) is not None
+
+
+def is_hedged(text: str, value: Value) -> bool:
+    """`roughly €3,504`: nobody says so of what was copied."""
+    return _NEARLY.search(text[max(0, value.start - 20) : value.start].rstrip("$€£")) is not None
