@@ -381,13 +381,13 @@ class Checker:
         rounding = arithmetic.rounding_of(value, *words_around(self.text, value))
         if rounding is None:
             return None
-        low, high, half, claims.is_hedged = rounding
+        low, high, half, is_hedged = rounding
         near = self.index.between(low, high)[:20]
         for number in near:
             if number % (2 * half) == 0:
                 continue  # not rounded: as coarse as what is stated
             fields = self.index.numbers[number][:8]
-            is_clear = claims.is_hedged or decimals_of(value)
+            is_clear = is_hedged or decimals_of(value)
             alike = [one for one in fields if self.measures.is_of_its_kind(value, one)]
             linked = fields if is_clear else alike or self._binder.linked(value, fields, sentence)
             if linked:
