@@ -96,18 +96,19 @@ $(PAGE_TOOLS)/.installed:
 	@npm install --silent --no-fund --no-audit --prefix $(@D) typescript@$(TSC_VERSION) @biomejs/biome@$(BIOME_VERSION)
 	@touch $@
 
-lint: $(READY) $(PAGE_TOOLS)/.installed ## ruff (rules and format), mypy --strict; tsc and biome for the page's scripts
+lint: $(READY) $(PAGE_TOOLS)/.installed ## ruff (rules and format), mypy --strict; tsc and biome for the page's scripts; spelling and style of the docs
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(PAGE_BIN)/tsc --project dev/page
 	@$(PAGE_BIN)/biome lint --error-on-warnings --config-path=dev/page src/callmark/data/page
+	@$(BIN)/python -m dev.prose
 
 docs: $(READY) ## build the documentation as a site into build/docs; a warning is an error
 	@$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --nitpicky docs build/docs
 	@echo build/docs/index.html
 
-format: $(READY) ## let ruff format and mend what it can
+format: $(READY) ## let ruff format and fix what it can
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 

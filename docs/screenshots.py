@@ -1,6 +1,6 @@
-"""Makes the pictures of docs/page.md, docs/view.md and docs/probe.md: runs over the bundled dataset
-from recorded answers, and a training that goes wrong, opened in chromium. In the checkout, after
-`make browser`:
+"""Makes the pictures of README.md, docs/page.md, docs/view.md and docs/probe.md: the log that the
+README describes, runs over the bundled dataset from recorded answers, and a training that goes
+wrong, opened in chromium. In the checkout, after `make browser`:
 `PYTHONPATH=. python docs/screenshots.py`."""
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ RUN = (
     "run --runner replay --in data/contextual_final.s0.jsonl --fixtures eval/tool_broker/fixtures"
     " --model src/callmark/data/demo/answers.jsonl --quiet --out"
 ).split()
+LOG, CAUGHT = "examples/support-log.jsonl", "caught-mistake"
 LOST_CASE = 'Search the web for "rondis kanrur", top 1 hits.'
 # name -> (fragment of the address, theme, what the mouse points at)
 SHOTS = {
@@ -58,10 +59,28 @@ def take(folder: Path) -> None:
                 driver.execute_script("arguments[0].scrollIntoView({block: 'end'})", found)
                 ActionChains(driver).move_to_element(found).perform()
             driver.save_screenshot(str(IMAGES / f"{name}.png"))
+        take_log(driver, folder)
         take_view(driver, folder)
         take_probe(driver, folder)
     finally:
         driver.quit()
+
+
+def take_log(driver: webdriver.Chrome, folder: Path) -> None:
+    """What the README describes: a wrong amount, and a cancellation that never happened."""
+    page = folder / "log" / "report.html"
+    main(["score", LOG, "--out", str(page.with_name("results.jsonl")), "-o", str(page), "--quiet"])
+    driver.set_window_size(1200, 1000)
+    driver.get("about:blank")
+    driver.get(f"{page.as_uri()}#{urlencode({'s': 'cancel-it', 't': 0})}")
+    WebDriverWait(driver, 20).until(
+        lambda shown: shown.execute_script("return document.body.dataset.ready === 'yes'")
+    )
+    driver.execute_script("document.documentElement.dataset.theme = 'light'")
+    driver.execute_script("document.getElementById('title').textContent = 'support-log'")
+    marks = driver.find_elements("css selector", "mark")
+    driver.execute_script("arguments[0].scrollIntoView({block: 'nearest'})", marks[-1])
+    driver.save_screenshot(str(IMAGES / f"{CAUGHT}.png"))
 
 
 def take_view(driver: webdriver.Chrome, folder: Path) -> None:

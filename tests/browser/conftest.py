@@ -71,6 +71,8 @@ class Browser:
     def choose(self, field: str, value: str) -> None:
         from selenium.webdriver.support.ui import Select
 
+        if not self.js("return document.getElementById('more-filters').open"):
+            self.one("#more-filters summary").click()
         Select(self.one(f"#by-{field}")).select_by_value(value)
 
     def forget(self) -> None:

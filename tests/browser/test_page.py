@@ -1,6 +1,7 @@
 """The page of a run, used as a person would."""
 
 import json
+from collections import Counter
 
 import pytest
 from tests.browser.conftest import DOWN, END, ENTER, TAB
@@ -37,10 +38,15 @@ def test_a51_a52_verdict_gates_and_fingerprints_stand_at_the_top(browser, demo_p
     report = json.loads(demo_page.with_suffix(".json").read_text("utf-8"))
     assert "PASS" in browser.texts("#overview .word")[0]
     rows = browser.js(
-        "return [...document.querySelectorAll('#table-gates tbody tr')]"
+        "return [...document.querySelectorAll('#table-gates tbody tr, #table-gates-passed tbody tr')]"
         ".map((row) => [...row.cells].map((cell) => cell.textContent))"
     )
     shown = {row[1]: row for row in rows}
+    firsts = browser.js(
+        "return [...document.querySelectorAll('#table-gates tbody tr, #table-gates-passed tbody tr')]"
+        ".map((row) => [...row.cells].map((cell) => cell.firstChild?.textContent ?? ''))"
+    )
+    values = {row[1]: first[2] for row, first in zip(rows, firsts, strict=True)}
     judged = {
         label_of(gate["name"]) + sentence_of(gate["name"]): gate
         for gate in report["gates"]
@@ -48,13 +54,14 @@ def test_a51_a52_verdict_gates_and_fingerprints_stand_at_the_top(browser, demo_p
     }
     assert judged.keys() <= shown.keys()
     for name, gate in judged.items():
-        status, _, value, bound, n, *_ = shown[name]
+        status, _, _, bound, n, *_ = shown[name]
+        value = values[name]
         assert gate["status"] in status.lower()
         assert float(value) == pytest.approx(gate["value"], abs=6e-4)
         assert bound.startswith(wanted_text(gate["op"], gate["bound"]))
         assert int(n) == gate["n"]
     f1 = "integration_f1_macro_lax"
-    assert "0.926 to 0.990" in shown[label_of(f1) + sentence_of(f1)]
+    assert "0.926 to 0.990" in shown[label_of(f1) + sentence_of(f1)][2]
     assert browser.js(f"return document.querySelector('[title={f1}]').textContent") == label_of(f1)
     pins = "".join(browser.texts("#pins dd"))
     for name in ("dataset_sha256", "fixtures_sha256", "runner_fingerprint", "model_fingerprint"):
@@ -63,20 +70,20 @@ def test_a51_a52_verdict_gates_and_fingerprints_stand_at_the_top(browser, demo_p
 
 def test_f23_a_sample_says_which_extractor_read_it_and_why(browser, demo_page):
     browser.open(demo_page, GROUNDED)
-    assert "Read with marker (the dataset's header says so)." in browser.texts(".one > p.quiet")
+    assert "Read with marker (the dataset's header says so)." in browser.texts(
+        ".one .folded > p.quiet"
+    )
 
 
 def test_a53_a54_a56_every_plot_has_its_numbers_as_a_table(browser, demo_page):
     browser.open(demo_page)
     report = json.loads(demo_page.with_suffix(".json").read_text("utf-8"))
     plots = browser.js("return [...document.querySelectorAll('figure.plot')].map((one) => one.id)")
-    assert plots == [
-        f"plot-{name}" for name in "f1 tools locales slices spans misses timing".split()
-    ]
+    assert plots == [f"plot-{name}" for name in "f1 tools locales slices spans misses".split()]
     for plot in plots:
         assert browser.texts(f"#{plot} table tbody td"), plot
         assert browser.js(
-            "return document.querySelector(arguments[0]).getAttribute('role')", f"#{plot} svg"
+            "return document.querySelector(arguments[0]).getAttribute('role')", f"#{plot} .drawing"
         )
     numbers = [int(text) for text in browser.texts("#plot-spans td")]
     assert numbers == list(report["integration_span_count_histogram"].values())
@@ -116,12 +123,12 @@ def test_a137_a_gate_leads_to_the_samples_behind_it(browser, demo_page):
     report = json.loads(demo_page.with_suffix(".json").read_text("utf-8"))
     failing = report["failing"]["integration_f1_macro_lax"]
     browser.js(
-        "[...document.querySelectorAll('#table-gates tbody tr')]"
+        "[...document.querySelectorAll('#overview tbody tr')]"
         ".find((row) => row.querySelector('[title=integration_f1_macro_lax]'))"
         ".querySelector('button').click()"
     )
     browser.wait("document.body.dataset.view === 'samples'")
-    assert browser.texts(".row .id") == failing["sample_ids"]
+    assert sorted(browser.texts(".row .id")) == sorted(failing["sample_ids"])
 
 
 @pytest.mark.parametrize("way", ["hover", "focus"])
@@ -189,7 +196,7 @@ def test_values_are_told_apart_without_colour(browser, demo_page):
         "[one.className, one.dataset.sign, getComputedStyle(one).textDecorationStyle])"
     )
     assert ["value unsupported firm", "✗", "wavy"] in signs
-    assert browser.texts(".legend li") == ["✗ unsupported No tool result says so. firm"]
+    assert browser.texts(".legend li") == ["✗ unsupported (firm): No tool result says so."]
 
 
 def test_a_call_shows_its_ledger_and_where_its_result_came_from(browser, demo_page):
@@ -345,6 +352,8 @@ def test_f3_f24_only_what_passed_has_a_tick(browser, tmp_path):
     browser.open(page)
     browser.js("location.hash = '#s=s0&t=0'")
     browser.wait("document.querySelectorAll('.row .sign').length === 5")
+    assert browser.texts(".row .sign") == ["✗", "✗", "!", "✓", "·"]  # the worst first
+    browser.open(page, "view=samples&order=run")
     assert browser.texts(".row .sign") == ["✓", "✗", "·", "!", "✗"]
 
 
@@ -398,7 +407,7 @@ def test_each_flag_is_marked_listed_and_lights_what_was_expected(browser, stated
     words = label_words(label)
     assert f"{tier} {words}: says “" in told
     assert f"(rule: {rule_words(rule)})" in told
-    assert any(f"{words} " in text and text.endswith(tier) for text in browser.texts(".legend li"))
+    assert any(f" {words} ({tier}): " in text for text in browser.texts(".legend li"))
     browser.js("document.querySelector('.flags li button').click()")
     browser.wait("document.activeElement.matches('mark.value')")
     assert tier in browser.texts(".peek")[0]
@@ -444,3 +453,68 @@ def test_axe_finds_nothing_serious_in_statements(browser, stated_page, theme):
     browser.open(stated_page, "s=yes-for-no&t=0")
     browser.js("document.documentElement.dataset.theme = arguments[0]", theme)
     assert browser.violations() == []
+
+
+def test_f58_the_answer_comes_first_with_its_evidence_beside_it(browser, demo_page):
+    browser.driver.set_window_size(1440, 900)
+    try:
+        browser.open(demo_page, GROUNDED)
+        boxes = browser.js(
+            "return ['.answer', '.beside .json', '.talk'].map((one) => "
+            "document.querySelector(`#sample ${one}`).getBoundingClientRect().toJSON())"
+        )
+        answer, results, talk = boxes
+        assert answer["bottom"] < 600  # on the first screen
+        assert results["left"] > answer["right"]
+        assert talk["top"] > answer["bottom"]
+        texts = (
+            "return [...document.querySelectorAll('#sample .text')].map((one) => one.textContent)"
+        )
+        shown = browser.js(texts)
+        assert len(shown) == len(set(shown))  # nothing twice
+    finally:
+        browser.driver.set_window_size(1280, 860)
+
+
+def test_f58_like_failures_are_told_together_and_lead_to_their_samples(browser, stated_page):
+    browser.open(stated_page)
+    kinds = browser.texts("#clusters li")
+    assert "1 × wrong record for price" in kinds
+    browser.js(
+        "[...document.querySelectorAll('#clusters button')]"
+        ".find((one) => one.textContent.startsWith('wrong record')).click()"
+    )
+    browser.wait("document.body.dataset.view === 'samples'")
+    assert browser.texts(".row .id") == ["other-record"]
+
+
+def test_each_label_and_rule_is_counted_and_is_a_filter(browser, stated_page):
+    lines = stated_page.with_name("results.jsonl").read_text("utf-8").splitlines()
+    statements = [one for line in lines for one in json.loads(line)["scores"]["statements"]]
+    expected = Counter(label_words(one["label"]) for one in statements)
+    expected.update(f"by rule: {rule_words(one['rule'])}" for one in statements if one.get("tier"))
+    browser.open(stated_page)
+    rows = browser.js(
+        "return [...document.querySelectorAll('#table-statements tbody tr')]"
+        ".map((row) => [row.cells[0].querySelector('button').textContent, Number(row.cells[1].textContent)])"
+    )
+    assert dict(map(tuple, rows)) == expected
+    for at, (_, rule) in enumerate(FLAGS.values()):
+        browser.open(stated_page)
+        browser.js(
+            "[...document.querySelectorAll('#table-statements button')]"
+            ".find((one) => one.textContent === arguments[0]).click()",
+            f"by rule: {rule_words(rule)}",
+        )
+        browser.wait("document.body.dataset.view === 'samples'")
+        assert browser.texts(".row .id") == [list(FLAGS)[at]]
+
+
+def test_whoever_is_led_to_samples_sees_the_first_of_them(browser, demo_page):
+    browser.open(demo_page, "view=samples&kind=clarify")
+    assert browser.texts("#sample h2") == browser.texts(".row[aria-selected=true] .id")
+    assert browser.texts("#sample h2") == browser.texts(".row .id")[:1]
+    assert browser.texts("#set-filters button") == ["kind: clarify ×"]
+    browser.one("#set-filters button").click()
+    assert browser.texts("#set-filters button") == []
+    assert browser.texts("#found") == ["153 trials"]

@@ -49,7 +49,7 @@ def test_the_flips_of_a_comparison_lead_to_both_sides(browser, compare_page):
     assert browser.texts("#table-flips tbody td")[1] == str(len(lost))
     browser.one("#table-flips tbody button").click()
     browser.wait("document.body.dataset.view === 'samples'")
-    assert browser.texts(".row .id") == lost
+    assert sorted(browser.texts(".row .id")) == sorted(lost)
     browser.one(".row").click()
     browser.wait("document.querySelectorAll('#sample .one').length === 2")
     before, after = browser.texts("#sample .one .answer")[:2]
@@ -63,16 +63,19 @@ def test_a_value_lights_up_only_on_its_own_side(browser, compare_page):
     browser.js("document.querySelectorAll('#sample .one')[1].querySelector('mark.value').focus()")
     lit = browser.js(
         "return [...document.querySelectorAll('#sample .one')]"
-        ".map((one) => one.querySelectorAll('.leaf.lit').length)"
+        ".map((one) => one.querySelectorAll('.active').length)"
     )
     assert lit == [0, 1]
+    # Both sides made the same call: its result stands there once, folded, and is lit in it.
+    assert len(browser.texts("#sample .shared .leaf.lit")) == 1
 
 
 def test_flips_come_first_unless_the_order_of_the_run_is_asked_for(browser, compare_page):
     browser.open(compare_page, "view=samples")
     comparison = json.loads(compare_page.with_suffix(".json").read_text("utf-8"))
     flips = comparison["flips"].values()
-    flipped = {one for both in flips for side in both.values() for one in side["sample_ids"]}
+    sides = ("lost", "gained")
+    flipped = {one for both in flips for side in sides for one in both[side]["sample_ids"]}
     shown = browser.texts(".row .id")
     assert set(shown[: len(flipped)]) == flipped
     browser.open(compare_page, "view=samples&order=run")
@@ -174,3 +177,28 @@ def test_a_probe_shows_each_case_of_both_models(browser, tmp_path):
     assert browser.texts("#sample mark.differs") == ["one", "two"]
     assert browser.violations() == []
     assert browser.complaints() == []
+
+
+def test_f58_what_is_equal_stands_there_once_and_changed_words_are_marked(browser, compare_page):
+    browser.open(compare_page, "s=search-rope-02&t=0")
+    assert len(browser.texts("#sample .message.user")) == 1
+    assert browser.texts("#sample .shared > summary") == [
+        "The same on both sides: 1 call with its result"
+    ]
+    assert not browser.js("return document.querySelector('#sample .shared').open")
+    answers = browser.texts("#sample .one .answer")
+    changed = browser.texts("#sample .answer .differs")
+    if answers[0] == answers[1]:
+        assert changed == []
+    else:
+        assert changed
+        assert len("".join(changed)) < len("".join(answers)) / 2
+
+
+def test_f58_what_is_wrong_on_both_sides_is_marked_as_such(browser, compare_page):
+    comparison = json.loads(compare_page.with_suffix(".json").read_text("utf-8"))
+    neither = comparison["flips"]["integration_f1_macro_lax"]["neither"]["sample_ids"]
+    assert neither
+    browser.open(compare_page, "view=samples&both=integration_f1_macro_lax&order=run")
+    assert browser.texts(".row .id") == neither
+    assert set(browser.texts(".row .sign")) == {"✗"}

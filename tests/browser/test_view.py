@@ -62,7 +62,10 @@ def test_the_list_shows_the_runs_and_the_token_is_gone(browser, address, folder)
     report = json.loads((folder / "base" / "report.json").read_text("utf-8"))
     row = browser.texts("#runs tbody tr")[1]
     assert str(report["counts"]["samples"]) in row
-    assert report["header"]["fixtures_sha256"][:10] in row
+    assert "answers.txt" in row  # the model and the dataset, not their hashes
+    assert "dataset.jsonl" in row
+    assert report["header"]["dataset_sha256"][:10] not in row
+    assert report["header"]["fixtures_sha256"][:10] in browser.texts("#fingerprints")[0]
     browser.one("#search").send_keys("tun")
     browser.wait("document.querySelectorAll('#runs tbody tr').length === 1")
     browser.one("#search").send_keys("nothing")
@@ -274,7 +277,8 @@ def test_hostile_text_stays_text(browser, tmp_path):
             visit(browser, server.guard.address, f"{link}#view=samples")
             nothing_ran(browser)
             for place in range(len(HOSTILE)):
-                browser.type("j")
+                if place:  # the first one is shown without being asked for
+                    browser.type("j")
                 browser.wait(
                     f"document.querySelector('#sample .quiet')?.textContent.startsWith('trial {place} ')"
                 )
@@ -364,4 +368,78 @@ def test_axe_finds_nothing_serious(browser, folder, tmp_path, theme, page):
         browser.js("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
         if page == "list":
             browser.one(f"#pick-{id_of(browser, 'base')}").click()
+        assert browser.violations() == []
+
+
+def test_f58_notes_and_tags_are_kept_beside_a_run(browser, folder, tmp_path):
+    root, scratch = tmp_path / "runs", tmp_path / "s"
+    scratch.mkdir()
+    shutil.copytree(folder, root)
+    hostile = HOSTILE["event handler"]
+    with viewing(root, scratch) as server:
+        visit(browser, server.guard.address)
+        run = id_of(browser, "base")
+        browser.one(f"#note-{run}").click()
+        assert browser.js("return document.activeElement.id") == "edit-note"
+        browser.type(f"before the new prompt {hostile}")
+        browser.one("#edit-tags").send_keys("good, baseline, good")
+        browser.type(ENTER)
+        browser.wait("document.querySelectorAll('#runs .note').length === 1")
+        assert browser.texts("#runs .chip") == ["good", "baseline"]
+        assert browser.texts("#runs .note")[0].startswith("before the new prompt")
+        nothing_ran(browser)
+        kept = json.loads((root / "base" / "results.notes.json").read_text("utf-8"))
+        assert kept["tags"] == ["good", "baseline"]
+        visit(browser, server.guard.address)  # they are there for whoever comes next
+        assert browser.texts("#runs .chip") == ["good", "baseline"]
+        browser.one("#search").send_keys("baseline")
+        browser.wait("document.querySelectorAll('#runs tbody tr').length === 1")
+        browser.one(f"#note-{run}").click()
+        for field in ("#edit-note", "#edit-tags"):
+            browser.one(field).clear()
+        browser.one("#save-note").click()
+        browser.wait("document.querySelectorAll('#runs .note').length === 0")
+        assert not (root / "base" / "results.notes.json").exists()
+        assert browser.complaints() == []
+
+
+def test_f58_a_trend_leads_to_the_samples_that_moved(browser, address):
+    visit(browser, address)
+    browser.js(
+        "document.querySelectorAll('#trend-integration_f1_macro_lax .mark')[1]"
+        ".dispatchEvent(new MouseEvent('click', {bubbles: true}))"
+    )
+    browser.wait("location.pathname.includes('/compare/')", 60)
+    ready(browser)
+    assert browser.js("return document.body.dataset.view") == "samples"
+    assert browser.texts("#set-filters button") == ["lost: answers built on results ×"]
+    assert browser.texts(".row .id")
+    assert set(browser.texts(".row .sign")) == {"✗"}
+
+
+def test_f58_a_trend_keeps_to_one_model_and_models_stand_side_by_side(browser, folder, tmp_path):
+    root, scratch = tmp_path / "runs", tmp_path / "s"
+    scratch.mkdir()
+    shutil.copytree(folder, root)
+    make_run(root / "other" / "results.jsonl", worse=3, age=60, model="other")
+    with viewing(root, scratch) as server:
+        visit(browser, server.guard.address)
+        rows = browser.texts("#trend-integration_f1_macro_lax tbody th")
+        assert rows == ["base", TUNED]  # the other model has one run, and no trend
+        heads = browser.texts("#matrix thead th")
+        assert [text.partition(" ")[0] for text in heads[:3]] == [
+            "metric",
+            "answers.txt",
+            "other.txt",
+        ]
+        cells = browser.js(
+            "return [...document.querySelector('#matrix tbody tr').cells].map((one) => one.textContent)"
+        )
+        reports = [root / "deep" / "report.json", root / "other" / "report.json"]
+        for cell, path in zip(cells[1:], reports, strict=True):
+            metric = json.loads(path.read_text("utf-8"))["metrics"]["integration_f1_macro_lax"]
+            low, high = metric["ci_95"]
+            assert f"{metric['value']:.3f}" in cell
+            assert f"{low:.3f} to {high:.3f}" in cell
+        assert browser.js("return document.querySelectorAll('#matrix .whisker').length") > 10
         assert browser.violations() == []

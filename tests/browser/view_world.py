@@ -18,7 +18,7 @@ from callmark.view.server import ViewServer
 from callmark.view.viewer import Viewer
 
 
-def make_run(out: Path, *, worse: int = 0, age: int = 0) -> Path:
+def make_run(out: Path, *, worse: int = 0, age: int = 0, model: str = "answers") -> Path:
     """The bundled dataset with its recorded answers; every `worse`th of them says nothing."""
     paths = demo_paths()
     answers = [json.loads(line) for line in paths.answers.read_text("utf-8").splitlines()]
@@ -26,7 +26,7 @@ def make_run(out: Path, *, worse: int = 0, age: int = 0) -> Path:
         answer["model_output"] = "I do not know."
         answer.pop("turns", None)
     out.parent.mkdir(parents=True, exist_ok=True)
-    recorded = out.parent / "answers.txt"
+    recorded = out.parent / f"{model}.txt"
     recorded.write_text("".join(f"{json.dumps(answer)}\n" for answer in answers), "utf-8")
     words = ["run", "--runner", "replay", "--in", paths.dataset, "--fixtures", paths.fixtures]
     words += ["--model", recorded, "--out", out, "--report", out.with_name("report.json")]

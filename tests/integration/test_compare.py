@@ -114,7 +114,8 @@ def test_f71_an_older_side_is_scored_once_and_looks_as_if_it_were_new(runs, scor
     pages = []
     for side in (worse / "results.jsonl", older):
         main(["compare", str(good), str(side), "-o", str(good / "x.html")])
-        pages.append((good / "x.html").read_text("utf-8").replace("older.jsonl", "results.jsonl"))
+        page = (good / "x.html").read_text("utf-8").replace("older.jsonl", "results.jsonl")
+        pages.append(page.replace("→ older", "→ worse").replace("B · older", "B · worse"))
     assert "B scored again" in capsys.readouterr().out
     assert len(scored) == len(lines)
     assert pages[1].replace("B scored again", "as they were scored") == pages[0]

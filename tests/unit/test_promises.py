@@ -87,10 +87,10 @@ def test_a23_a25_the_old_modules_lead_to_the_new_ones():
 
 def test_the_public_names_are_these():
     assert sorted(set(callmark.__all__) - {"__version__"}) == [
-        "Comparison", "DryRun", "Report", "ToolBroker", "Validation", "call_format", "check_privacy", "compare",
-        "dataset_sha256", "extract_spans", "ground", "importer", "merge", "parse_tool_calls", "redact_pii",
+        "Comparison", "DryRun", "Report", "Result", "ToolBroker", "Validation", "call_format", "check_privacy", "compare",
+        "dataset_sha256", "extract_spans", "ground", "importer", "merge", "parse_tool_calls", "read_results", "redact_pii",
         "registry_sha256", "render_prompt", "report", "run", "runner", "sample_id_of", "score_item", "scorer",
-        "shard_of", "summarize_results", "tool_use_fidelity", "validate_arguments",
+        "shard_of", "statements", "summarize_results", "tool_use_fidelity", "validate_arguments",
         "validate_sharding", "verify_dataset",
     ]  # fmt: skip
     assert all(

@@ -162,7 +162,7 @@ class PairedSides:
         return self._pairs(part, self._both(part))
 
     def flips(self, part: MetricPart) -> Flips:
-        lost, gained = array("I"), array("I")
+        lost, gained, neither = array("I"), array("I"), array("I")
         if not part.tells_right:
             return Flips(Listed(), Listed())
         both = self._both(part)
@@ -171,7 +171,9 @@ class PairedSides:
             was_right, is_right = part.is_right(before), part.is_right(now)
             if was_right != is_right:
                 (lost if was_right else gained).append(at)
-        return Flips(self._listed(lost), self._listed(gained))
+            elif not is_right:
+                neither.append(at)
+        return Flips(self._listed(lost), self._listed(gained), self._listed(neither))
 
     def groups(self) -> dict[str, dict[str, Subset]]:
         """The pairs by what the dataset says about their samples."""

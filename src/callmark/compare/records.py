@@ -60,10 +60,12 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Flips(msgspec.Struct, frozen=True):
-    """Samples that were right in A and are not in B, and the other way round."""
+    """Samples that were right in A and are not in B, and the other way round; and those that are
+    right on neither side."""
 
     lost: Listed
     gained: Listed
+    neither: Listed = Listed()
 
 
 class SideFacts(msgspec.Struct, frozen=True, kw_only=True):

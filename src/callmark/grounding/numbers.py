@@ -372,7 +372,9 @@ def _words_of(text: str) -> tuple[str, ...]:
     """In lower case."""
     if text.isascii():
         return tuple(_WORD.findall(text.lower()))
-    return tuple(word.casefold() for word in _WORD.findall(text))
+    words = _WORD.findall(text)
+    folded = {word: word.casefold() for word in set(words)}
+    return tuple(map(folded.__getitem__, words))
 
 
 @lru_cache(maxsize=1)

@@ -44,7 +44,7 @@ LONG_TEXT = 40  # a longer text may assert what a field denies
 _TOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 # A clause with one of these says nothing of how things are …
 _NOT_SAID = re.compile(
-    r"\b(?:if|whether|would|could|might|may|unless|should|add|adding|importance|regarding"
+    r"\b(?:if|whether|would|could|might|(?<!\d\s)may(?!\s\d)|unless|should|add|adding|importance|regarding"
     r"|please(?!\s(?:note|be\saware|keep\sin\smind|remember)))\b|\?",
     re.IGNORECASE,
 )

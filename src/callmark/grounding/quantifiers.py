@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -333,6 +333,7 @@ class Amounts:
             yield fitting[0]
 
 
+@lru_cache(maxsize=1 << 12)
 def _stems_of(key: str) -> tuple[str, ...]:
     return tuple(root(word) for word in key_words(key) if word not in _COUNTING)
 

@@ -16,7 +16,7 @@ SHORTEST = 5  # words of a quotation that is looked for
 MOST_WORDS = 60
 MOST_TEXT = 200_000  # characters of all texts in which quotations are looked for
 MOST_PLACES = 400  # where a quotation may begin
-WORDS_FOR_EACH = 5  # that many words of a quotation for each that may be another
+WORDS_FOR_EACH = 8  # that many words of a quotation for each that may be another
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 # What is left out or put in by whoever quotes.
 _CUT = re.compile(r"\.\.\.|…|\[|\{|<|`")
@@ -56,6 +56,7 @@ class Quotations:
             for field in self._tree.fields
             if isinstance(field.value, str) and field.value.count(" ") >= SHORTEST - 2
         ]
+        self._said.known()  # only then are they read
         texts += [(text, None) for _, text in self._said.texts]
         texts += [(text, None) for text in self._written]
         kept = []

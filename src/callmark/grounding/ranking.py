@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
@@ -94,9 +94,15 @@ def _words_in(words: str) -> frozenset[str]:
     return field_words.words_of_key(words.replace(" ", "_")) | frozenset(words.split())
 
 
-def _read_table() -> tuple[dict[str, _Superlative], str]:
+_FORM = re.compile(r"(?:\(\?:[^)]*\)|[^|(])+")
+_FIRST_WORD = re.compile(r"(?:\(\?:[^)]*\)|[^ \[(-])+")
+
+
+def _read_table() -> tuple[dict[str, _Superlative], str, str]:
+    """The superlatives by the groups of a pattern, that pattern, and that of their first words."""
     groups: dict[str, _Superlative] = {}
     patterns = []
+    first_words: set[str] = set()
     for number, line in enumerate(_TABLE.replace("\n    ", "").strip().splitlines()):
         sign = line[0]
         words, _, forms = line[2:].partition(": ")
@@ -107,11 +113,33 @@ def _read_table() -> tuple[dict[str, _Superlative], str]:
         also = field_words.words_of_key(rest)
         groups[name] = _Superlative({"+": True, "-": False}.get(sign), named, also)
         patterns.append(f"(?P<{name}>{forms})")
-    return groups, "|".join(patterns)
+        first_words.update(
+            found[0] for form in _FORM.findall(forms) if (found := _FIRST_WORD.match(form))
+        )
+    return groups, "|".join(patterns), "|".join(sorted(first_words))
 
 
-_SUPERLATIVES, _PATTERN = _read_table()
+_SUPERLATIVES, _PATTERN, _FIRST_WORDS = _read_table()
 _RANK = re.compile(rf"(?<![\w-])(?:{_PATTERN})(?!\w)", re.IGNORECASE)
+_BEGINS = re.compile(_FIRST_WORDS)
+
+
+@lru_cache(maxsize=1 << 14)
+def _begins_rank(word: str) -> bool:
+    return _BEGINS.fullmatch(word) is not None
+
+
+def _find_at(pattern: re.Pattern[str], text: str, places: Iterable[int]) -> Iterator[re.Match[str]]:
+    """As `finditer` does, where a match can begin at these places only: to try a long pattern at
+    each character costs as much as all other rules."""
+    end = 0
+    for place in places:
+        found = pattern.match(text, place) if place >= end else None
+        if found is not None:
+            end = found.end()
+            yield found
+
+
 _NOUN = re.compile(r"[-\s*]+((?:[^\W\d_][\w.%-]*\s?){1,3})")
 # `the second cheapest`, `one of the cheapest`, `at most`, `almost the cheapest`.
 _NOT_FIRST = re.compile(
@@ -174,7 +202,8 @@ class Ranks:
     ) -> Iterator[WrongRank]:
         if not self._groups:
             return
-        for count, found in enumerate(_RANK.finditer(outline.text)):
+        places = outline.places_of(set(filter(_begins_rank, outline.words)))
+        for count, found in enumerate(_find_at(_RANK, outline.text, places)):
             if count >= MOST_CLAIMS:
                 return
             wrong = self._judge(outline, binder, found, turn_at(found.start()))
@@ -392,19 +421,23 @@ MOST_COUNTED = 2000  # of a list that is counted
 MOST_COLUMNS = 300  # of all lists; which of more is meant?
 MOST_KINDS = 12  # texts under one key that are kinds of something
 LONGEST = 30  # characters of such a text
-_NUMBER = "|".join(sorted((one for one in NUMBER_WORDS if one != "dozen"), key=len, reverse=True))
+_NUMBER_WORDS = frozenset(NUMBER_WORDS) - {"dozen"}
+_DIGITS = re.compile(r"\d+(?=\s)")
+_NUMBER = "|".join(sorted(_NUMBER_WORDS, key=len, reverse=True))
 _OF_SO_MANY = re.compile(
     r"\b(?:out\s)?of\s(?:the|his|her|its|their|your|our|my|those|these)\s$", re.IGNORECASE
 )
 _TALLY = re.compile(
     rf"(?<![\w.,$€£-])(?P<number>\d{{1,3}}|{_NUMBER})\s+"
-    r"(?P<of>of\s+(?:the|these|those|them|your|our|all)\s+(?:(?P<all>\d{1,3}|[^\W\d_]+)\s+)?)?"
+    r"(?P<of>of\s+(?:the|these|those|them|your|our|my|his|her|its|their|all)\s+(?:(?P<all>\d{1,3}|[^\W\d_]+)\s+)?)?"
     r"(?:[^\W\d_]+\s+){0,2}?"
     r"(?P<verb>have|has|are|is|were|was|offers?|includes?|allows?|provides?|accepts?|come with)\s+"
     r"(?P<rest>[^,.;:()!?\n–—]{2,60})",
     re.IGNORECASE,
 )
-_OUT_OF = re.compile(r"\bof (?:the|these|all|your) (\d{1,3}|[^\W\d_]+)\b", re.IGNORECASE)
+_OUT_OF = re.compile(
+    r"\bof (?:the|these|all|your|his|her|its|their) (\d{1,3}|[^\W\d_]+)\b", re.IGNORECASE
+)
 _NOT = re.compile(r"(?:no|not|without)\b\s*", re.IGNORECASE)
 _ADVERBS = re.compile(
     r"(?:(?:currently|now|still|already|also|both|all|actually|marked|listed|as|in|a|an|the)\s+)*",
@@ -419,9 +452,16 @@ _LIMITED = re.compile(
 # `- **Delivered:** 17`, and `17 delivered orders`.
 _LABEL = re.compile(
     r"^[\s>*•‣|+–-]*(?P<label>[^\W\d_][^:|\n*]{1,30}?)[*_]*(?::|\|)[*_]*\s*(?P<number>\d{1,3})"
-    r"(?=\s*(?:$|[|(.,]))",
+    r"(?=\s*(?:$|[(.,]|\|\s*$))",
     re.MULTILINE,
 )
+# `19 running, 3 stopped`, `17 are closed, 9 in progress`
+_COUNTED_AS = re.compile(
+    rf"(?<![\w.,$€£-])(?P<number>\d{{1,3}}|{_NUMBER})\s+(?:(?:are|is|were|was|in|on|sind|ist|waren|im"
+    r"|están|son|en|sont|est)\s){0,2}(?P<label>[^\W\d_][\w-]+(?:\s[^\W\d_][\w-]+){0,2})",
+    re.IGNORECASE,
+)
+_LABELLED = re.compile(r"[:|][*_]*\s*\d")
 _KIND_OF = re.compile(
     rf"(?<![\w.,$€£-])(?P<number>\d{{1,3}}|{_NUMBER})\s+(?P<label>[^\W\d_][\w-]+(?:\s[\w-]+)?)\s+"
     r"(?P<noun>[^\W\d_]{3,})",
@@ -462,7 +502,12 @@ class Tallies:
         return found if sum(map(len, found.values())) <= MOST_COLUMNS else {}
 
     def wrong_in(self, outline: Outline) -> Iterator[WrongTally]:
-        for found in _TALLY.finditer(outline.text):
+        if not self._columns:
+            return
+        words = _NUMBER_WORDS & outline.words
+        digits = [one.start() for one in _DIGITS.finditer(outline.text)]
+        places = sorted((*digits, *outline.places_of(words)))
+        for found in _find_at(_TALLY, outline.text, places):
             sentence = outline.sentence_at(found.start())
             at = found.start("number")
             if _OF_SO_MANY.search(outline.text[max(0, at - 24) : at]):
@@ -472,14 +517,38 @@ class Tallies:
                 if wrong is not None:
                     yield wrong
 
-        for pattern in (_LABEL, _KIND_OF) if self._kinds else ():
-            for found in pattern.finditer(outline.text):
-                wrong = self._kind(found)
-                line = outline.line_at(found.start("number"))
-                if outline.text.count("|", line.start, line.end) > 3:
-                    continue  # what a column of a table counts, its head says
-                if wrong is not None and not outline.is_proposed(outline.sentence_at(wrong.start)):
-                    yield wrong
+        if not self._kinds:
+            return
+        labels = _LABEL.finditer(outline.text) if _LABELLED.search(outline.text) else ()
+        for found in (*labels, *_find_at(_KIND_OF, outline.text, places)):
+            wrong = self._kind(found)
+            line = outline.line_at(found.start("number"))
+            if outline.text.count("|", line.start, line.end) > 3:
+                continue  # what a column of a table counts, its head says
+            if wrong is not None and not outline.is_proposed(outline.sentence_at(wrong.start)):
+                yield wrong
+        yield from self._wrong_among(outline, places)
+
+    def _wrong_among(self, outline: Outline, places: Sequence[int]) -> Iterator[WrongTally]:
+        """Of the counts of one sentence that say how many are what, the one that is wrong, where
+        others under that key are right."""
+        counted: dict[tuple[Span, int], list[tuple[bool, WrongTally]]] = {}
+        for found in _find_at(_COUNTED_AS, outline.text, places):
+            number = _number_of(found["number"])
+            words = words_of_name(found["label"])
+            for length in range(len(words), 0, -1):
+                columns = self._kinds.get(" ".join(words[:length]), ())
+                if len(columns) == 1 and number is not None:
+                    count, field = columns[0].counts[" ".join(words[:length])]
+                    tally = WrongTally(*found.span("number"), count, columns[0].records, field)
+                    sentence = outline.sentence_at(found.start())
+                    told = counted.setdefault((sentence, id(columns[0])), [])
+                    told.append((number == count, tally))
+                    break
+        for (sentence, _), told in counted.items():
+            wrong = [tally for is_right, tally in told if not is_right]
+            if len(wrong) == 1 and len(told) > 1 and not outline.is_proposed(sentence):
+                yield wrong[0]
 
     @cached_property
     def _kinds(self) -> dict[str, list[_Column]]:

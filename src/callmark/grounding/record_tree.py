@@ -28,7 +28,7 @@ from callmark.grounding.evidence import (
 )
 from callmark.grounding.numbers import SCALE, TOLERANCE, of_json
 from callmark.grounding.reading import read_leaf
-from callmark.grounding.text import fold
+from callmark.grounding.text import fold, fold_words
 from callmark.grounding.values import Value, identifier_key
 from callmark.records.jsontext import Json, want_list
 from callmark.records.trace import is_mcp_result, json_inside
@@ -352,7 +352,7 @@ class Names:
             words: list[str] = _NAME_WORD.findall(text.lower())
         else:
             found_words: list[str] = _NAME_WORD.findall(text)
-            words = [one.lower() if one.isascii() else fold(one) for one in found_words]
+            words = fold_words(found_words)
         if self._lengths.keys().isdisjoint(words):
             return []
         places = [at for at, word in enumerate(words) if word in self._lengths]

@@ -24,7 +24,7 @@ from callmark.grounding.record_tree import (
 )
 from callmark.grounding.siblings import words_of_name
 from callmark.grounding.spans import Outline, Span
-from callmark.grounding.text import STOP_WORDS, fold
+from callmark.grounding.text import STOP_WORDS, fold, fold_words
 from callmark.grounding.values import Value
 
 LONGEST = 40  # characters of a text that is a state or a kind
@@ -45,12 +45,14 @@ completed|complete|finished|finalized|succeeded|successful|done|abgeschlossen|er
 failed|unsuccessful|fehlgeschlagen|gescheitert|fallido|fallida|échoué|échouée
 cancelled|canceled|voided|storniert|abgesagt|cancelado|cancelada|anulado|anulada|annulé|annulée
 
-approved|accepted|granted|genehmigt|bewilligt|aprobado|aprobada|aceptado|aceptada|approuvé
-    |approuvée|accepté|acceptée
-pending|under review|in review|awaiting approval|needsAction|needs action|no response|in Prüfung
-    |en revisión|pendiente|en attente
+approved|accepted|granted|validated|genehmigt|bewilligt|validiert|aprobado|aprobada|aceptado
+    |aceptada|validado|validada|approuvé|approuvée|accepté|acceptée|validé|validée
+pending|under review|in review|awaiting approval|awaiting review|submitted|incomplete|needsAction
+    |needs action|no response|in Prüfung|eingereicht|unvollständig|en revisión|pendiente
+    |incompleto|incompleta|en attente|en cours d'examen|incomplet|incomplète
 rejected|denied|declined|refused|abgelehnt|rechazado|rechazada|denegado|denegada|refusé|refusée
     |rejeté|rejetée
+withdrawn|revoked|zurückgezogen|widerrufen|retirado|retirada|retiré|retirée
 tentative|tentatively accepted
 
 active|enabled|in force|aktiv|activo|activa|actif
@@ -61,7 +63,8 @@ expired|lapsed|abgelaufen|caducado|caducada|vencido|vencida|expiré|expirée
 open|reopened|offen|abierto|abierta|ouvert|ouverte
 closed|resolved|geschlossen|gelöst|cerrado|cerrada|resuelto|resuelta|fermé|fermée|résolu|résolue
 
-unpaid|outstanding|unbezahlt|impagado|impagada|impayé|impayée
+unpaid|outstanding|open|due|payable|payment due|awaiting payment|pending payment|unbezahlt|offen
+    |impagado|impagada|pendiente de pago|impayé|impayée|à payer
 paid|settled|paid in full|bezahlt|beglichen|pagado|pagada|payé|payée|réglé|réglée
 overdue|past due|überfällig|en retard de paiement
 refunded|erstattet|reembolsado|reembolsada|remboursé|remboursée
@@ -85,8 +88,8 @@ out of stock|sold out|unavailable|backordered|ausverkauft|nicht verfügbar|vergr
 discontinued
 
 confirmed|bestätigt|confirmado|confirmada|confirmé|confirmée
-tentative|provisional|unconfirmed|pending|waitlisted|on the waiting list|vorläufig|unbestätigt
-    |pendiente|provisoire|en attente
+tentative|provisional|unconfirmed|pending|option|on option|requested|waitlisted
+    |on the waiting list|vorläufig|unbestätigt|angefragt|pendiente|provisoire|en attente
 cancelled|canceled|storniert|abgesagt|cancelado|cancelada|annulé|annulée
 
 full-time|full time|Vollzeit|tiempo completo|temps plein
@@ -165,8 +168,8 @@ STATE_WORDS = frozenset(name.split()[0] for name in _STATES)
 _SAID = re.compile(
     r"(?:\b(?:is|are|was|were|remains?|stays?|stands at|(?:marked|listed|shown|shows?|showing"
     r"|recorded)"
-    r"(?:\sas)?|ist|sind|war|wurde|wurden|bleibt|steht|está|están|fue|sigue|est|sont|a été"
-    r"|ont été|reste"
+    r"(?:\sas)?|ist|sind|war|wurde|wurden|bleibt|steht|está|están|fue|fueron|sigue"
+    r"|han?\ssido|est|sont|a été|ont été|reste"
     r"|been|still|already)|['’]s|['’]re|\b(?:status|state)(?:\sis|:)?)"
     r"[\s*_`\"“]*(?:(?:now|still|currently|already|also|both|all|just|fully|officially|showing"
     r"|yet|again"
@@ -198,7 +201,7 @@ _DEED_NOUN = re.compile(
 )
 # What follows a state that is said, and no part of a noun: not `the processing time`.
 _ENDS_HERE = re.compile(
-    r"[\s*_`\"”’)\]]*(?:[.,;:!?)|–—]|$|\n|\s-\s|\b(?:and|but|so|because|since|with|though|while"
+    r"[\s*_`\"”’)\]]*(?:[.,;:!?)|–—]|$|\n|\s-\s|\b(?:it|them|and|but|so|because|since|with|though|while"
     r"|yet|too|as well|also|und|aber|auch|ebenfalls|también|aussi|également"
     r"|weil|y|pero|porque|et|mais|car)\b)",
     re.IGNORECASE,
@@ -291,12 +294,13 @@ class StateFields:
 
 @lru_cache(maxsize=1 << 10)
 def states_of(text: str) -> tuple[KnownState, ...]:
-    """Of the whole text, else of its first word: `PENDING_DEPOSIT`."""
+    """Of the whole text, and in the other families of its first word: `PENDING_DEPOSIT`."""
     plain = _plain(text)
-    found = _STATES.get(plain)
-    if found is None and "_" in text and " " in plain:
-        found = _STATES.get(plain.split()[0])
-    return tuple(found or ())
+    found = list(_STATES.get(plain, ()))
+    if "_" in text and " " in plain:
+        known = {one.family for one in found}
+        found += [one for one in _STATES.get(plain.split()[0], ()) if one.family not in known]
+    return tuple(found)
 
 
 def excludes(state: KnownState, said: Iterable[KnownState]) -> bool:
@@ -372,7 +376,8 @@ _UNSURE = re.compile(
     r"|previous\w*"
     r"|originally|versus|vs|compared|differen\w+|upgrad\w+|downgrad\w+|convert\w*|switched"
     r"|switching|select\w*|cho[os]s?en?|than|like|unlike|similar|or|either|neither|nor|other"
-    r"|others|another|both|every|any|no|not|never|without|if|whether|unless|would|could|should|may"
+    r"|others|another|both|every|any|no|not|never|without|if|whether|unless|would|could|should"
+    r"|(?<!\d\s)may(?!\s\d)"
     r"|might|prefer\w*|want\w*|ask\w*|request\w*|look\w* for|need\w*|filter\w*|search\w*|near"
     r"|nearby"
     r"|close to|next to|towards|via|rather|except|excluding|besides|eligible|also"
@@ -444,8 +449,10 @@ class KindFields:
     def _places(self, text: str) -> Iterator[tuple[int, int, list[Field]]]:
         if not self._fields:
             return
+        words = fold_words(_WORD.findall(text))
+        if self._lengths.keys().isdisjoint(words):
+            return
         spans = list(_WORD.finditer(text))
-        words = [one.lower() if one.isascii() else fold(one) for one in _WORD.findall(text)]
         end = 0
         for at, word in enumerate(words):
             if word not in self._lengths or at < end:

@@ -86,6 +86,12 @@ def _fold(text: str) -> str:
 _fold_short = lru_cache(maxsize=1 << 14)(_fold)
 
 
+def fold_words(words: Sequence[str]) -> list[str]:
+    """Each of them folded: an answer has few different words."""
+    folded = {one: one.lower() if one.isascii() else fold(one) for one in set(words)}
+    return list(map(folded.__getitem__, words))
+
+
 class Folded:
     """A folded text that can say where a position lies in the original."""
 

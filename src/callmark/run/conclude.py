@@ -258,6 +258,12 @@ def shard_written(setup: Setup, loop: TrialLoop) -> Shard | None:
     )
 
 
+def _dataset_name(config: RunConfig) -> dict[str, Json]:
+    """What people call the dataset: its file, without the folders of this machine."""
+    name = Path(config.dataset).name if config.dataset else ""
+    return {"dataset": name} if name and name != "-" else {}
+
+
 def report_of(
     setup: Setup,
     summariser: Summariser,
@@ -293,7 +299,7 @@ def report_of(
         setup.rules,
         scope=scope,
         timing=timing,
-        provenance=observed.provenance,
+        provenance={**observed.provenance, **_dataset_name(config)},
         warnings=tuple(dict.fromkeys((*setup.warnings, *observed.warnings))),
         shard=shard,
     )

@@ -27,8 +27,8 @@ from callmark.grounding.deeds import (
 from callmark.grounding.match import Said, Utterance, cut_value
 from callmark.grounding.naming import NAMES, TITLED, GivenNames, KnownWords, find_unnamed
 from callmark.grounding.negation import grammar_of
-from callmark.grounding.polar_keys import YES_OR_NO, root
-from callmark.grounding.polarity import SHORT_ANSWER, PolarFields
+from callmark.grounding.polar_keys import root, state_of
+from callmark.grounding.polarity import PolarFields
 from callmark.grounding.quantifiers import AMOUNT_WORDS, Amounts
 from callmark.grounding.quoting import Quotations
 from callmark.grounding.ranking import Ranks, Tallies
@@ -160,11 +160,7 @@ def _check_wording(
 
 def _may_say_yes_or_no(field: Field) -> bool:
     """Also `null`, and a short text: `no`."""
-    value = field.value
-    if isinstance(value, str):
-        plain = value.strip(" '\"").casefold().replace(" ", "_").replace("-", "_")
-        return len(value) < SHORT_ANSWER and plain in YES_OR_NO
-    return value is None or isinstance(value, bool)
+    return state_of(field.value)[0] != "other"
 
 
 def _has_lists(tree: RecordTree) -> bool:

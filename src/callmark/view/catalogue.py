@@ -19,7 +19,10 @@ from callmark.reports.terminal import VERDICT_STYLE, verdict_line
 from callmark.store.files import decode_result
 from callmark.store.journal import MAGIC
 from callmark.store.spending import is_timing
+from callmark.summary.gates import wanted_text
+from callmark.summary.metrics import label_of, sentence_of
 from callmark.summary.summary import differing_fingerprint
+from callmark.view.notes import read_notes
 
 RESULTS = "results.jsonl"
 REPORT = "report.json"
@@ -224,11 +227,14 @@ class Bound(msgspec.Struct, frozen=True):
     op: str
     bound: Number
     status: str
+    wanted: str  # the same in words
 
 
 class RunRow(msgspec.Struct, frozen=True, kw_only=True):
     """`written`: when the file was changed last, in seconds since 1970; only the viewer shows a
-    time. `pins` are the first digits of fingerprints; `reason` says why there is no verdict."""
+    time. `pins` are the first digits of fingerprints; `reason` says why there is no verdict.
+    `dataset` is the name of its file with its version, as far as the report knows them; `note`
+    and `tags` are a person's."""
 
     id: str
     name: str
@@ -242,15 +248,20 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True):
     errors: int | None = None
     model: str = ""
     dataset: str = ""
+    note: str = ""
+    tags: tuple[str, ...] = ()
     pins: dict[str, str] = {}
     metrics: dict[str, Point] = {}
     gates: dict[str, Bound] = {}
 
 
 class RunListing(msgspec.Struct, frozen=True):
+    """`words`: the label and the sentence of each metric that a run has."""
+
     folder: str
     runs: tuple[RunRow, ...]
     left_out: str
+    words: dict[str, tuple[str, str]] = {}
 
 
 class Lister:
@@ -263,9 +274,11 @@ class Lister:
 
     def listing(self, folder: Folder) -> RunListing:
         read: dict[Path, tuple[Stamp, Report | str]] = {}
-        rows = tuple(self._row(found, read) for found in folder.runs)
+        rows = tuple(_noted(self._row(found, read), found) for found in folder.runs)
         self._read = read
-        return RunListing(self._name, rows, folder.left_out)
+        names = dict.fromkeys(name for row in rows for name in row.metrics)
+        words = {name: (label_of(name), sentence_of(name)) for name in names}
+        return RunListing(self._name, rows, folder.left_out, words)
 
     def _row(self, found: FoundRun, read: dict[Path, tuple[Stamp, Report | str]]) -> RunRow:
         if not found.finished:
@@ -294,6 +307,13 @@ class Lister:
             return one_line(str(error), 300)
 
 
+def _noted(row: RunRow, found: FoundRun) -> RunRow:
+    if not found.finished:
+        return row
+    notes = read_notes(found.path)
+    return msgspec.structs.replace(row, note=notes.note, tags=notes.tags)
+
+
 def _stranger(report: Report, found: FoundRun) -> str | None:
     if found.first is None:
         return "it has trials, the file none" if report.counts.trials else None
@@ -315,22 +335,30 @@ def _row(found: FoundRun, word: str, style: Style, reason: str) -> RunRow:
 
 def _reported_row(found: FoundRun, report: Report) -> RunRow:
     header, counts = report.header, report.counts
-    version = header.dataset_version
     return msgspec.structs.replace(
         _row(found, report.verdict, VERDICT_STYLE[report.verdict], _reason(report)),
         samples=counts.samples,
         trials=counts.trials,
         errors=counts.trials_error,
         model=one_line(_model(header.model or ""), 100),
-        dataset="" if version is None else one_line(str(version), 60),
+        dataset=_dataset(report),
         pins=_pins(header),
         metrics={
             name: Point(metric.value, metric.n, *(metric.ci_95 or (None, None)))
             for name, metric in report.metrics.items()
             if metric.value is not None
         },
-        gates={gate.name: Bound(gate.op, gate.bound, gate.status) for gate in report.gates},
+        gates={
+            gate.name: Bound(gate.op, gate.bound, gate.status, wanted_text(gate.op, gate.bound))
+            for gate in report.gates
+        },
     )
+
+
+def _dataset(report: Report) -> str:
+    name, version = report.provenance.get("dataset"), report.header.dataset_version
+    told = [name] if isinstance(name, str) else []
+    return one_line(" ".join([*told, *([] if version is None else [f"v{version}"])]), 100)
 
 
 def _reason(report: Report) -> str:

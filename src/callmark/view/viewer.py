@@ -22,6 +22,7 @@ from callmark.reports.html.page import (
 from callmark.store.files import find_result, result_at
 from callmark.view.catalogue import FoundRun, Lister, NoSuchRun, ReadReport, RunCatalogue
 from callmark.view.compare_jobs import Command, Jobs, NoSuchJob, WantedComparison
+from callmark.view.notes import RunNotes, write_notes
 from callmark.view.opened import Judge, Openings, read_piece
 
 # In a file the name of the program is text; here it leads back to the list.
@@ -41,19 +42,19 @@ class Page(msgspec.Struct, frozen=True):
 
 
 def list_page(folder: str) -> Page:
-    return _serve_page(folder, "view-list.js", "list.html")
+    return _serve_page(folder, ("trends.js", "view-list.js"), "list.html")
 
 
 def run_page(name: str) -> Page:
-    return _serve_page(name, "view-run.js")
+    return _serve_page(name, ("view-run.js",))
 
 
 def live_page(name: str) -> Page:
-    return _serve_page(name, "view-live.js")
+    return _serve_page(name, ("view-live.js",))
 
 
-def _serve_page(title: str, start: str, template: str = "page.html") -> Page:
-    style, script = page_style("view.css"), page_script("served.js", start)
+def _serve_page(title: str, start: tuple[str, ...], template: str = "page.html") -> Page:
+    style, script = page_style("view.css"), page_script("served.js", *start)
     parts = shell(title=title, style=style, script=script, connects=True, template=template)
     policy = policy_of(style, script, connects=True)
     return Page(policy, "".join(parts).encode().replace(_BRAND, _HOME, 1))
@@ -125,6 +126,11 @@ class JudgeBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     right: bool
 
 
+class NoteBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    note: str = ""
+    tags: tuple[str, ...] = ()
+
+
 class Viewer:
     def __init__(self, root: Path, scratch: Path, doing: Doing) -> None:
         self._catalogue = RunCatalogue(root)
@@ -132,7 +138,7 @@ class Viewer:
         self._lister = Lister(self._catalogue.root, doing.read_report)
         self._openings = Openings(scratch, doing.judge)
         self._jobs = Jobs(scratch, doing.compare)
-        self._judging = threading.Lock()  # each judgement writes the dataset anew
+        self._judging = threading.Lock()  # each judgement writes the dataset anew, and notes a file
         self._catalogue.scan()
 
     def close(self) -> None:
@@ -213,6 +219,16 @@ class Viewer:
         a, b = self._finished(body.a), self._finished(body.b)
         return ServedJson(page_json(self._jobs.start(WantedComparison(a, b, body.common))))
 
+    def _note(self, asked: Asked, number: str) -> Answer:
+        """A person's words about a run, kept beside it."""
+        run = self._finished(number)
+        try:
+            body = msgspec.json.decode(asked.body or b"", type=NoteBody)
+        except (msgspec.MsgspecError, UnicodeError) as error:
+            return ServedProblem(400, f"note: {error}")
+        with self._judging:
+            return ServedJson(page_json(write_notes(run.path, RunNotes(body.note, body.tags))))
+
     def _accepting(self, _asked: Asked) -> Answer:
         accepting = self._doing.accepting
         return ServedJson(page_json({"dataset": None if accepting is None else accepting.dataset}))
@@ -250,6 +266,7 @@ ROUTES: tuple[tuple[re.Pattern[str], bool, Respond], ...] = (
     (re.compile(r"/run/([0-9a-f]{16})/index"), False, Viewer._index),
     (re.compile(r"/run/([0-9a-f]{16})/sample"), False, Viewer._sample),
     (re.compile(r"/run/([0-9a-f]{16})/piece"), False, Viewer._piece),
+    (re.compile(r"/run/([0-9a-f]{16})/note"), True, Viewer._note),
     (re.compile(r"/accepting"), False, Viewer._accepting),
     (re.compile(r"/accept"), True, Viewer._accept),
     (re.compile(r"/compare"), True, Viewer._compare),

@@ -55,6 +55,7 @@ class Lights {
       if (!place) continue;
       lightLeaf(place, words);
       this.lit.push(place);
+      revealBeside(place);
       const name = match.call < 0 ? "" : this.names[match.call] ?? "";
       rows.push(make("p", { class: "found" }, make("b", {}, `${whereOf(match)} `), make("span", { class: "quiet" }, name),
         make("code", {}, excerptOf(place))));
@@ -65,7 +66,8 @@ class Lights {
     if (keep) this.kept = { element, about };
   }
 
-  // In the other half of the window, so that it never hides what it is about.
+  // In the other half of the window and in the answer's column, so that it hides neither what it is
+  // about nor the place that is lit beside it.
   place(element) {
     const column = this.peek.parentElement.getBoundingClientRect();
     const low = element.getBoundingClientRect().top > innerHeight / 2;
@@ -99,9 +101,19 @@ class Lights {
     });
     return pressed(element, () => {
       this.show(element, about, true);
+      for (let box = this.lit[1]?.closest("details"); box; box = box.parentElement?.closest("details")) box.open = true;
       this.lit[1]?.scrollIntoView({ block: "center" });
     });
   }
+}
+
+// Where results stand beside the answer in a column of their own, the column goes to the lit place;
+// the page itself stays where it is.
+function revealBeside(place) {
+  const column = place.closest(".beside");
+  if (!column || column.scrollHeight <= column.clientHeight) return;
+  const [here, box] = [place.getBoundingClientRect(), column.getBoundingClientRect()];
+  if (here.top < box.top || here.bottom > box.bottom) column.scrollTop += here.top - box.top - box.height / 3;
 }
 
 // A lit leaf in short, around the words that were taken from it.
@@ -131,6 +143,7 @@ class MarkedAnswer {
     this.atoms = visibleAtoms(this.sources(scores?.span_extractor === "marker"))
       .filter((atom) => this.bytes.slice(atom.start, atom.end).trim());
     this.marks = new Map(); // of a source: its first mark
+    this.changed = []; // what the other side has not, in bytes and in order
   }
 
   get length() {
@@ -171,11 +184,28 @@ class MarkedAnswer {
     let place = low;
     for (let at = firstAfter(this.atoms, low); at < this.atoms.length && this.atoms[at].start < high; at += 1) {
       const atom = { ...this.atoms[at], start: Math.max(this.atoms[at].start, low), end: Math.min(this.atoms[at].end, high) };
-      add(box, clipped(this.bytes.slice(place, atom.start), ANSWER));
+      this.plain(box, place, atom.start);
       box.append(this.atom(atom));
       place = atom.end;
     }
+    this.plain(box, place, high);
+  }
+
+  // Text without a mark; of two sides, what only this one says is set off.
+  plain(box, low, high) {
+    let place = low;
+    for (let at = firstAfter(this.changed, low); at < this.changed.length && this.changed[at].start < high; at += 1) {
+      const [start, end] = [Math.max(this.changed[at].start, low), Math.min(this.changed[at].end, high)];
+      add(box, clipped(this.bytes.slice(place, start), ANSWER));
+      box.append(make("span", { class: "differs" }, clipped(this.bytes.slice(start, end), ANSWER)));
+      place = end;
+    }
     add(box, clipped(this.bytes.slice(place, high), ANSWER));
+  }
+
+  isChanged({ start, end }) {
+    const next = this.changed[firstAfter(this.changed, start)];
+    return next !== undefined && next.start < end;
   }
 
   // What can be marked. Of two that overlap the lower rank is seen: flags before what is right.
@@ -224,7 +254,8 @@ class MarkedAnswer {
     const why = atom.tier ? `${atom.tier}, ${atom.because}` : places && `by ${places}`;
     const said = visible(`${text}: ${nameOf(atom)} ${why}`.trim()).slice(0, 300);
     const mark = make("mark", {
-      class: `value ${atom.label} ${atom.tier ?? ""}`.trim(), role: "button", tabindex: "0", title: said,
+      class: `value ${atom.label} ${atom.tier ?? ""} ${this.isChanged(atom) ? "differs" : ""}`.replace(/\s+/g, " ").trim(),
+      role: "button", tabindex: "0", title: said,
       "aria-label": said, "data-sign": signOf(atom),
     }, clipped(text, 2000));
     const about = {
@@ -233,14 +264,6 @@ class MarkedAnswer {
     };
     if (atom.statement && !this.marks.has(atom.statement)) this.marks.set(atom.statement, mark);
     return this.lights.bind(mark, about);
-  }
-
-  legend() {
-    const kinds = new Map(this.atoms.map((atom) => [`${atom.label} ${atom.tier}`, atom]));
-    const order = Object.keys(LABELS);
-    const shown = [...kinds.values()].sort((a, b) => order.indexOf(a.label) - order.indexOf(b.label) || (a.tier ?? "").localeCompare(b.tier ?? ""));
-    return make("ul", { class: "legend", "aria-label": "Legend" }, shown.map((one) =>
-      make("li", {}, labelMark(one), ` ${[meaningOf(one), one.tier].filter(Boolean).join(" ")}`)));
   }
 
   // Every flag in one sentence, the firm ones first, and what all statements are.
@@ -252,8 +275,7 @@ class MarkedAnswer {
     const told = Object.keys(LABELS).filter((label) => counts.has(label)).map((label) => `${counts.get(label)} ${nameOf({ label })}`);
     const left = flags.length - SHOWN_FLAGS;
     return make("section", { class: "flags", "aria-label": "Statements" },
-      make("h4", {}, "Statements"),
-      make("p", { class: "quiet" }, `${plural(this.statements.length, "statement")}: ${told.join(", ")}`),
+      make("p", {}, `${plural(this.statements.length, "statement")}: ${told.join(", ")}`),
       flags.length ? make("ul", {}, flags.slice(0, SHOWN_FLAGS).map((one) => this.flag(one))) : null,
       left > 0 ? make("p", { class: "quiet" }, `${plural(left, "more flag")} in the answer`) : null);
   }
@@ -273,9 +295,9 @@ class MarkedAnswer {
     if (!rows.length) return make("p", { class: "empty" }, "No checkable value and no span was found in the answer.");
     const heads = ["span", "in the answer", "is", "rule", "call", "path", "value", "strict"];
     return make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Evidence" },
-      make("table", { class: "evidence" },
+      stacking(make("table", { class: "evidence" },
         make("thead", {}, make("tr", {}, heads.map((name) => make("th", { scope: "col" }, name)))),
-        make("tbody", {}, rows)));
+        make("tbody", {}, rows))));
   }
 
   row(atom, match) {
@@ -288,6 +310,16 @@ class MarkedAnswer {
     const texts = [this.spanAt(atom.start)?.number ?? "", cut(quoted), labelMark(atom), wordOf("rules", atom.rule ?? ""), ...cells];
     return make("tr", {}, texts.map((cell) => make("td", {}, cell)));
   }
+}
+
+// What the marks of these answers mean, each once.
+function legendOfMarks(answers) {
+  const kinds = new Map(answers.flatMap((one) => one.atoms).map((atom) => [`${atom.label} ${atom.tier}`, atom]));
+  if (!kinds.size) return null;
+  const order = Object.keys(LABELS);
+  const shown = [...kinds.values()].sort((a, b) => order.indexOf(a.label) - order.indexOf(b.label) || (a.tier ?? "").localeCompare(b.tier ?? ""));
+  return make("ul", { class: "legend", "aria-label": "Legend" }, shown.map((one) =>
+    make("li", {}, labelMark(one), `${one.tier ? ` (${one.tier})` : ""}: ${meaningOf(one)}`)));
 }
 
 // Of ranges in their order, none over another, the first that ends after a place.

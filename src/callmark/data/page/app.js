@@ -37,6 +37,7 @@ class Page {
   samples(index) {
     this.index = index;
     this.count();
+    showClusters(index, (pick) => this.pick(pick));
     if (this.head.left_out) {
       byId("filters").before(make("p", { class: "left-out" }, this.head.left_out));
     }
@@ -74,6 +75,8 @@ class Page {
     this.refresh();
     const samples = view === "samples" || id !== undefined || Object.keys(filters).length > 0;
     this.view(samples ? "samples" : "overview");
+    // Beside the list there is room for a sample: the first one is what most people want to see.
+    if (samples && id === undefined && !matchMedia("(max-width: 860px)").matches) this.row = this.list.first();
     if (id !== undefined && this.row === null) this.showUnlisted(id, Number(trial ?? 0));
     else this.show(true);
   }
@@ -115,7 +118,7 @@ class Page {
     }
     const about = {
       id: this.index.ids[row], trial: this.index.trials[row], fails: this.list.names("fails", row),
-      failsLabel: this.list.label("fails"), gained: this.list.names("gained", row), warns: this.list.names("warns", row),
+      failsLabel: this.list.label("fails"), gained: this.list.names("gained", row), both: this.list.names("both", row), warns: this.list.names("warns", row),
       kinds: [...this.list.names("kind", row), ...this.list.names("status", row), ...this.list.names("stop", row).map((stop) => `stopped by ${stop}`)],
     };
     if (sample === null) {
@@ -132,7 +135,7 @@ class Page {
     const absent = `This page has no sample ${id}, trial ${trial}.`;
     const sample = this.source.named ? await this.source.named(id, trial).catch(() => null) : null;
     if (sample === null) this.empty(absent);
-    else this.fill(sample, { id, trial, fails: [], failsLabel: "", gained: [], warns: [], kinds: ["not in the list"] });
+    else this.fill(sample, { id, trial, fails: [], failsLabel: "", gained: [], both: [], warns: [], kinds: ["not in the list"] });
   }
 
   fill(sample, about) {

@@ -41,6 +41,19 @@ function pressed(element, action) {
   return element;
 }
 
+// Where there is no room for its columns, a row of this table is a block, and each cell says which
+// column it is of.
+function stacking(table) {
+  const names = [...table.tHead.rows[0].cells].map((cell) => cell.textContent);
+  for (const row of table.tBodies[0].rows) {
+    for (const cell of row.cells) {
+      if (cell.tagName === "TD" && cell.textContent + cell.querySelectorAll("input").length !== "0") cell.dataset.column = names[cell.cellIndex];
+    }
+  }
+  table.classList.add("stacks");
+  return table;
+}
+
 function button(text, action, attributes = {}) {
   const element = make("button", { type: "button", ...attributes }, text);
   element.addEventListener("click", action);

@@ -1,6 +1,6 @@
 // Which rows of the index are shown, and in which order.
 
-const ONE_SIDE = { "": "order of the run", fails: "most to look at first", f1: "lowest F1 first" };
+const ONE_SIDE = { "": "worst first", run: "order of the run", f1: "lowest F1 first" };
 const TWO_SIDES = { "": "flips first", run: "order of the run", drop: "largest drop first" };
 const NEED_NUMBERS = new Set(["f1", "drop"]);
 
@@ -35,7 +35,9 @@ class Filters {
     const fields = [...this.selects].map(([key, select]) =>
       labelled(index.facets.find((facet) => facet.key === key).label, select));
     while (this.form.children.length > 1) this.form.lastChild.remove();
-    this.form.append(...fields, labelled("order", this.order));
+    this.folded = make("details", { id: "more-filters" }, make("summary", {}, "Filters"), make("div", { class: "fields" }, fields));
+    this.told = make("div", { id: "set-filters" });
+    this.form.append(labelled("order", this.order, "wide"), this.folded, this.told);
     if (values) this.set({ ...values, q: this.search.value });
   }
 
@@ -65,9 +67,25 @@ class Filters {
       select.value = values[key] ?? "";
       if (select.selectedIndex < 0) select.value = "";
     }
+    this.tell();
+  }
+
+  // The filters that are set, each with a way to take it back: whoever was led here sees why.
+  tell() {
+    const set = [...this.selects].filter(([, select]) => select.value);
+    this.told.replaceChildren(...set.map(([key, select]) => {
+      const { label } = this.index.facets.find((facet) => facet.key === key);
+      const said = `${label}: ${wordOf(WORDED[key], select.value)}`;
+      return button(`${said} ×`, () => {
+        select.value = "";
+        this.changed();
+        this.folded.querySelector("summary").focus();
+      }, { class: "set-filter", "aria-label": `remove the filter ${said}` });
+    }));
   }
 
   rows() {
+    this.tell();
     const tests = [];
     for (const [key, select] of this.selects) {
       const facet = this.index.facets.find((one) => one.key === key);
@@ -87,8 +105,7 @@ class Filters {
   }
 
   ordered(rows) {
-    if (this.order.value === "fails") return this.mostFirst(rows, "fails");
-    if (this.order.value === "" && this.twoSides) return this.mostFirst(rows, "fails", "gained");
+    if (this.order.value === "") return this.twoSides ? this.mostFirst(rows, "fails", "gained", "both") : this.worstFirst(rows);
     if (this.order.value === "f1") {
       const numbers = this.index.numbers[0].values;
       return rows.sort((a, b) => (numbers[a] ?? 2) - (numbers[b] ?? 2) || a - b);
@@ -99,6 +116,22 @@ class Filters {
       return rows.sort((a, b) => drop(b) - drop(a) || a - b);
     }
     return rows;
+  }
+
+  // What was lost, then by how many gates a sample falls short of, by its flags, by its lowest F1.
+  worstFirst(rows) {
+    const facet = (key) => this.index.facets.find((one) => one.key === key);
+    const [fails, warns, rules, status] = ["fails", "warns", "rule", "status"].map(facet);
+    const lost = status?.names.indexOf("not scored") ?? -1;
+    const count = (one, row) => one?.sets[one.codes[row]].length ?? 0;
+    const numbers = this.index.numbers[0]?.values;
+    const rank = new Float64Array(this.index.ids.length);
+    for (const row of rows) {
+      const isLost = lost >= 0 && status.sets[status.codes[row]].includes(lost);
+      const short = numbers?.[row] == null ? 0 : 1 - numbers[row];
+      rank[row] = (isLost ? 1e6 : 0) + count(fails, row) * 1e4 + count(rules, row) * 100 + count(warns, row) * 10 + short;
+    }
+    return rows.sort((a, b) => rank[b] - rank[a] || a - b);
   }
 
   // By the number of names in a facet, then in the next one.

@@ -3,7 +3,9 @@
 const ROW = 62;
 const AROUND = 6;
 // What a row's first status says, as a mark; whatever else passes.
-const MARKS = { "not scored": "warn", "falls short": "bad", flagged: "bad", "only warns": "warn", "nothing checked": "quiet" };
+const MARKS = {
+  "not scored": "warn", "falls short": "bad", flagged: "bad", "only warns": "warn", "nothing checked": "quiet", "wrong on both sides": "bad",
+};
 
 class SampleList {
   constructor(box, index, opened) {
@@ -31,6 +33,13 @@ class SampleList {
       else this.box.scrollTop = 0;
     }
     this.draw();
+  }
+
+  // The first row, chosen; null: there is none.
+  first() {
+    this.current = this.rows.length ? 0 : -1;
+    this.draw();
+    return this.rows[0] ?? null;
   }
 
   key(event) {
@@ -95,7 +104,7 @@ class SampleList {
       make("span", { class: `sign ${state}`, "aria-label": fails.length && !lost ? this.label("fails") : standing ?? "nothing to look at", role: "img" }, SIGNS[state]),
       make("span", { class: "id" }, ids[row] + trial),
       make("span", { class: "text quiet" }, texts[row].split("\n")[0]),
-      make("span", { class: "small quiet" }, [facet("kind").join(" "), scores, fails.length ? `${this.label("fails")} ${fails.length}` : ""].filter(Boolean).join(" · ")));
+      make("span", { class: "small quiet" }, [facet("like").join(", ").replaceAll("`", "") || (fails.length ? `${this.label("fails")} ${fails.length}` : ""), scores, facet("kind").join(" ")].filter(Boolean).join(" · ")));
     option.style.transform = `translateY(${at * ROW}px)`;
     option.addEventListener("click", () => {
       this.current = at;

@@ -23,6 +23,7 @@ function badge(element, head) {
 function showOverview(root, head, pick) {
   const tables = [...head.tables, ...(head.timing?.tables ?? [])].filter((table) => table.rows.length);
   const plots = [...head.plots, ...(head.timing?.plots ?? [])];
+  const grid = make("div", { class: "plots" }, plots.filter((plot) => !plot.curve).map((plot) => plotFigure(plot, pick)));
   const verdict = make("p", { class: "word" });
   badge(verdict, head);
   root.replaceChildren(
@@ -30,10 +31,12 @@ function showOverview(root, head, pick) {
       make("p", { class: "reason" }, head.reason),
       make("ul", { class: "facts" }, head.facts.map((text) => make("li", {}, text)))),
     ...warningsOf(head.warnings),
-    // The course of a training says more than any table of it.
+    make("div", { id: "clusters", hidden: true }),
+    // The course of a training says more than any table of it, and so do the plots of a probe.
     ...plots.filter((plot) => plot.curve).map((plot) => plotFigure(plot, pick)),
+    head.kind === "probe" ? grid : "",
     ...tables.filter((table) => !table.folded).map((table) => tableOf(table, pick)),
-    make("div", { class: "plots" }, plots.filter((plot) => !plot.curve).map((plot) => plotFigure(plot, pick))),
+    head.kind === "probe" ? "" : grid,
     ...tables.filter((table) => table.folded).map((table) => tableOf(table, pick)),
     pinsOf(head),
     make("p", { class: "made quiet" }, `Written by ${head.made_by}. ${head.about ?? "This file asks the network for nothing."}`),
@@ -46,6 +49,31 @@ function warningsOf(warnings) {
     make("ul", {}, warnings.map((text) => make("li", {}, text))))];
 }
 
+const LIKE = "like";
+const SHOWN_KINDS = 8;
+
+// Like failures together, the most frequent first: each leads to its samples.
+function showClusters(index, pick) {
+  const root = document.getElementById("clusters");
+  const facet = index.facets.find((one) => one.key === LIKE);
+  if (!root || !facet) return;
+  const counts = new Array(facet.names.length).fill(0);
+  for (const code of facet.codes) for (const name of facet.sets[code]) counts[name] += 1;
+  const order = [...counts.keys()].sort((a, b) => counts[b] - counts[a] || a - b);
+  const item = (at) => make("li", {}, make("span", { class: "times" }, `${counts[at].toLocaleString("en")} × `),
+    button(ticked(facet.names[at]), () => pick({ facet: LIKE, value: facet.names[at] }), { class: "link" }));
+  const rest = order.slice(SHOWN_KINDS);
+  root.replaceChildren(make("h2", {}, "Failures and flags by kind"), make("ul", { class: "kinds" }, order.slice(0, SHOWN_KINDS).map(item)));
+  if (rest.length) root.append(make("details", {}, make("summary", {}, `${plural(rest.length, "more kind")}`), make("ul", { class: "kinds" }, rest.slice(0, 200).map(item))));
+  root.className = "card";
+  root.hidden = false;
+}
+
+// Names of ours in words of ours: `price` is set as code.
+function ticked(text) {
+  return text.split("`").map((part, at) => (at % 2 ? make("code", {}, part) : part));
+}
+
 function tableOf(table, pick) {
   const right = new Set(table.right);
   const heads = table.columns.map((name, at) =>
@@ -53,7 +81,7 @@ function tableOf(table, pick) {
   const rows = table.rows.map((row) => make("tr", {}, row.map((cell, at) =>
     make("td", { class: right.has(at) ? "right" : null }, cellOf(cell, at === 0, pick)))));
   const body = make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": table.title },
-    make("table", {}, make("thead", {}, make("tr", {}, heads)), make("tbody", {}, rows)));
+    stacking(make("table", {}, make("thead", {}, make("tr", {}, heads)), make("tbody", {}, rows))));
   const note = table.note ? make("p", { class: "quiet" }, table.note) : null;
   if (table.folded) {
     return make("details", { class: "card", id: `table-${table.id}` },
@@ -63,14 +91,12 @@ function tableOf(table, pick) {
 }
 
 function cellOf(cell, first, pick) {
-  if (cell.pick) {
-    return button(cell.text, () => pick(cell.pick),
-      { class: "link", "aria-label": `${cell.text} samples: show them` });
-  }
   const style = cell.style ?? "plain";
-  if (cell.note) {
-    return [make("span", { class: style, title: cell.title ?? null }, cell.text), make("span", { class: "cell-note quiet" }, cell.note)];
+  const note = cell.note ? make("span", { class: "cell-note quiet" }, cell.note) : null;
+  if (cell.pick) {
+    return [button(cell.text, () => pick(cell.pick), { class: `link ${style}`, "aria-label": `${cell.text}: show the samples` }), note];
   }
+  if (note) return [make("span", { class: style, title: cell.title ?? null }, cell.text), note];
   if (first && cell.text && ["good", "bad", "warn", "quiet"].includes(style)) {
     return make("span", { class: `badge ${style}` }, `${SIGNS[style] ?? ""} ${cell.text}`.trim());
   }

@@ -21,6 +21,7 @@ function shownNumber(value, plot) {
 function plotFigure(plot, pick) {
   const top = plot.top ?? Math.max(1e-9, ...plot.bars.flatMap((bar) => bar.values));
   const drawing = plot.curve ? curveLine(plot, top) : plot.upright ? uprightBars(plot, top) : levelBars(plot, top);
+  drawing.classList.add("drawing");
   drawing.setAttribute("role", "img");
   drawing.setAttribute("aria-label", `${plot.title}. The table below has the numbers.`);
   return make(
@@ -29,7 +30,7 @@ function plotFigure(plot, pick) {
     plot.series.length > 1 ? legendOf(plot.series) : null,
     drawing,
     plot.marks.map((text) => make("p", { class: "quiet" }, text)),
-    make("details", {}, make("summary", {}, "Numbers"), plotTable(plot, pick)),
+    make("details", {}, make("summary", {}, "Numbers and samples"), plotTable(plot, pick)),
   );
 }
 
@@ -49,25 +50,24 @@ function plotTable(plot, pick) {
     make("table", {}, make("thead", {}, make("tr", {}, heads)), make("tbody", {}, rows)));
 }
 
+// Names and numbers are text of the page, so that they wrap and are never cut.
 function levelBars(plot, top) {
-  const group = BAR * plot.series.length + 12;
-  const left = Math.min(150, 14 + 6.6 * Math.max(...plot.bars.map((bar) => bar.label.length)));
-  const room = WIDTH - left - 46;
-  const svg = shape("svg", { viewBox: `0 0 ${WIDTH} ${group * plot.bars.length + 4}` });
-  plot.bars.forEach((bar, at) => {
-    const y = at * group + 4;
-    const middle = y + (BAR * bar.values.length) / 2 + 4;
-    const most = Math.floor((left - 8) / 6.6);
-    const name = bar.label.length > most ? bar.label.slice(0, most - 1) + "…" : bar.label;
-    svg.append(shape("text", { x: left - 8, y: middle, class: "name" }, name));
-    bar.values.forEach((value, series) => {
-      const width = Math.max(value === null ? 0 : 1, (room * (value ?? 0)) / top);
-      const row = y + series * BAR;
-      svg.append(shape("rect", { x: left, y: row, width, height: BAR - 2, rx: 2, class: `s${series}` }));
-      svg.append(shape("text", { x: left + width + 5, y: row + 9.5, class: "number" }, shownNumber(value, plot)));
-    });
-  });
-  return svg;
+  return make("div", { class: "bars" }, plot.bars.map((bar) => make("div", { class: "group" },
+    make("span", { class: "name" }, bar.label),
+    make("div", { class: "tracks" }, bar.values.map((value, series) => levelBar(value, series, bar.spread, plot, top))))));
+}
+
+function levelBar(value, series, spread, plot, top) {
+  const filled = make("i", { class: `s${series}` });
+  filled.style.width = `${Math.max(value === null ? 0 : 0.4, (100 * (value ?? 0)) / top)}%`;
+  const track = make("span", { class: "track" }, filled);
+  if (spread && series === 0) {
+    const whisker = make("i", { class: "whisker" });
+    whisker.style.left = `${(100 * spread[0]) / top}%`;
+    whisker.style.width = `${(100 * (spread[1] - spread[0])) / top}%`;
+    track.append(whisker);
+  }
+  return make("div", { class: "level" }, track, make("span", { class: "number" }, shownNumber(value, plot)));
 }
 
 function uprightBars(plot, top) {
@@ -76,14 +76,19 @@ function uprightBars(plot, top) {
   const thin = Math.min(34, (step - 6) / plot.series.length);
   const svg = shape("svg", { viewBox: `0 0 ${WIDTH} ${height + 36}` });
   let last = { x: -WIDTH, y: 0 };
+  let free = 0;
   plot.bars.forEach((bar, at) => {
     const middle = step * (at + 0.5);
     const start = middle - (thin * bar.values.length) / 2;
+    const most = Math.max(...bar.values.map((value) => value ?? 0));
+    let isTold = false;
     bar.values.forEach((value, series) => {
       const size = Math.max(value > 0 ? 1 : 0, (height * (value ?? 0)) / top);
       const box = { x: start + series * thin, y: height + 14 - size, width: thin - 1, height: size };
       svg.append(shape("rect", { ...box, rx: 2, class: `s${series}` }));
-      if (value > 0) {
+      // Two numbers above bars so thin would write over each other: the larger one is told.
+      if (value > 0 && value === most && !isTold) {
+        isTold = true;
         const percent = value < 0.01 ? "<1%" : `${Math.round(value * 100)}%`;
         const shown = plot.top === null ? shownNumber(value, plot) : percent;
         // Neighbours of one height would write over each other: the later one goes above.
@@ -93,7 +98,10 @@ function uprightBars(plot, top) {
         svg.append(shape("text", { ...last, class: "tip" }, shown));
       }
     });
+    const half = 3.1 * bar.label.length;
+    if (middle - half < free) return; // a label that would write over the one before it is left out
     svg.append(shape("text", { x: middle, y: height + 29, class: "tick" }, bar.label));
+    free = middle + half + 3;
   });
   svg.append(shape("line", { x1: 0, x2: WIDTH, y1: height + 14.5, y2: height + 14.5, class: "axis" }));
   return svg;

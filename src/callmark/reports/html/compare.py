@@ -6,11 +6,12 @@ import hashlib
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import IO, BinaryIO
 
 import msgspec
 
-from callmark.compare.records import Compared, Comparison
+from callmark.compare.records import Compared, Comparison, Listed
 from callmark.records.results import Result
 from callmark.reports.compare import (
     DECISION_STYLE,
@@ -43,14 +44,17 @@ from callmark.reports.html.page import (
     facets_of,
     page_json,
     page_result,
+    run_name,
 )
-from callmark.reports.layout import one_line, round_text
-from callmark.summary.metrics import in_words, label_of
+from callmark.reports.layout import Style, one_line, round_text
+from callmark.summary.metrics import in_words, label_of, sentence_of
 
 LABELS: dict[str, str] = {
     "fails": "lost",
     "gained": "gained",
+    "both": "wrong on both sides",
     "status": "answer",
+    "like": "what went wrong in B",
     "kind": "kind",
     "tool": "tool",
     "locale": "locale",
@@ -62,20 +66,23 @@ Key = tuple[str, int]
 
 
 class Flipped(msgspec.Struct, frozen=True):
-    """The metrics that each sample lost and gained, as far as the comparison lists them."""
+    """The metrics that each sample lost and gained, and those that it misses on both sides, as far
+    as the comparison lists them."""
 
     lost: Mapping[str, tuple[str, ...]]
     gained: Mapping[str, tuple[str, ...]]
+    neither: Mapping[str, tuple[str, ...]]
 
 
 def find_flips(comparison: Comparison) -> Flipped:
     lost: dict[str, tuple[str, ...]] = {}
     gained: dict[str, tuple[str, ...]] = {}
+    neither: dict[str, tuple[str, ...]] = {}
     for metric, both in comparison.flips.items():
-        for listed, found in ((both.lost, lost), (both.gained, gained)):
+        for listed, found in ((both.lost, lost), (both.gained, gained), (both.neither, neither)):
             for sample_id in listed.sample_ids:
                 found[sample_id] = (*found.get(sample_id, ()), metric)
-    return Flipped(lost, gained)
+    return Flipped(lost, gained, neither)
 
 
 class _Kept(msgspec.Struct, frozen=True):
@@ -162,12 +169,14 @@ class PagePairs:
         same = before.answer == after.answer
         facets = facets_of(result, self._flips.lost.get(result.sample_id, ()))
         gained = self._flips.gained.get(result.sample_id, ())
-        status = "same answer" if same else "another answer"
+        both = self._flips.neither.get(result.sample_id, ())
+        answer = "same answer" if same else "another answer"
+        status = (answer, "wrong on both sides") if both else (answer,)
         return Row(
             sample_id=result.sample_id,
             trial=result.trial,
             text=excerpt_of(result),
-            facets={**facets, "gained": gained, "status": (status,)},
+            facets={**facets, "gained": gained, "both": both, "status": status},
             numbers=(before.lax, after.lax),
         )
 
@@ -193,8 +202,9 @@ def write_compare_page(
     stream: BinaryIO, comparison: Comparison, a: Iterable[Result], b: Iterable[Result]
 ) -> None:
     """`a` and `b`: the results of both sides, as they were compared; each is read once."""
-    labels = (f"A  {comparison.a.path}", f"B  {comparison.b.path}")
-    name = one_line(f"{comparison.a.path} → {comparison.b.path}", 200)
+    names = side_names(comparison.a.path, comparison.b.path)
+    labels = (f"A · {names[0]}", f"B · {names[1]}")
+    name = one_line(" → ".join(names), 200)
     head = comparison_head(comparison, name)
     with (
         pairs_of(comparison, a, b) as pairs,
@@ -202,6 +212,12 @@ def write_compare_page(
     ):
         page.head(msgspec.structs.replace(head, left_out=left_out(*pairs.counts())))
         pairs.write(page, labels)
+
+
+def side_names(a: str, b: str) -> tuple[str, str]:
+    """Short, as long as they tell the sides apart."""
+    short = run_name(Path(a)), run_name(Path(b))
+    return (a, b) if short[0] == short[1] else short
 
 
 def comparison_head(comparison: Comparison, name: str) -> PageHead:
@@ -221,31 +237,33 @@ def comparison_head(comparison: Comparison, name: str) -> PageHead:
 
 
 def comparison_tables(comparison: Comparison) -> Iterator[PageTable]:
-    if comparison.primary:
-        yield PageTable(
-            id="primary",
-            title="Primary metrics",
-            columns=("decision", "metric", *_NUMBERS, "p (Holm)", "why"),
-            rows=tuple(_primary_row(one) for one in comparison.primary),
-            right=(2, 3, 4, 6, 7, 8),
-        )
     flips = tuple(
         (
             metric_cell(name, "strong"),
-            PageCell(str(both.lost.count), "plain", Pick("fails", name)),
-            PageCell(str(both.gained.count), "plain", Pick("gained", name)),
+            _counted(both.lost, "fails", name, "bad"),
+            _counted(both.gained, "gained", name, "good"),
+            _counted(both.neither, "both", name, "warn"),
         )
         for name, both in comparison.flips.items()
-        if both.lost.count + both.gained.count
+        if both.lost.count + both.gained.count + both.neither.count
     )
     if flips:
         yield PageTable(
             id="flips",
-            title="Samples that flipped",
-            columns=("metric", "lost", "gained"),
+            title="Samples that changed",
+            columns=("metric", "lost", "gained", "wrong on both sides"),
             rows=flips,
-            right=(1, 2),
+            right=(1, 2, 3),
             note="Lost: right in A, not in B. Gained: the other way round.",
+        )
+    if comparison.primary:
+        yield PageTable(
+            id="primary",
+            title="What the decision rests on",
+            columns=("decision", "metric", "A", "B", "B − A", "n", "worse / better", "p (Holm)"),
+            rows=tuple(_primary_row(one) for one in comparison.primary),
+            right=(2, 3, 4, 5, 6, 7),
+            note="Below each difference stands its 95 % interval.",
         )
     yield _table("exploratory", "Exploratory metrics (not tested)", "metric", [
         (metric_cell(one.metric), *_cells(one)) for one in comparison.exploratory
@@ -273,16 +291,31 @@ def _table(name: str, title: str, first: str, rows: Sequence[tuple[PageCell, ...
     )
 
 
+def _counted(listed: Listed, facet: str, metric: str, style: Style) -> PageCell:
+    """A number that leads to its samples; none leads nowhere."""
+    if not listed.count:
+        return PageCell("0", "quiet")
+    return PageCell(str(listed.count), style, Pick(facet, metric))
+
+
 def _primary_row(one: Compared) -> tuple[PageCell, ...]:
     decision = PageCell("–", "quiet")
     if one.decision is not None:
         decision = PageCell(one.decision.replace("_", " "), DECISION_STYLE[one.decision])
     return (
         decision,
-        metric_cell(one.metric, "strong"),
-        *_cells(one),
+        PageCell(
+            one_line(label_of(one.metric), 200),
+            "strong",
+            note=one_line(in_words(one.reason or "") or sentence_of(one.metric), 500),
+            title=one.metric,
+        ),
+        PageCell(round_text(one.a)),
+        PageCell(round_text(one.b)),
+        PageCell(sign_text(one.difference), note=interval(one)),
+        PageCell(str(one.n)),
+        PageCell(count_text(one)),
         PageCell(p_text(one.p_adjusted)),
-        PageCell(one_line(in_words(one.reason or ""), 500)),
     )
 
 

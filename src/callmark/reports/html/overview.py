@@ -10,27 +10,29 @@ import msgspec
 from callmark._version import __version__
 from callmark.records.jsontext import Json
 from callmark.records.report import GateOutcome, Metric, MetricBlock, Misses, Report
+from callmark.records.results import Result, Statement
+from callmark.records.statements import RULES as STATEMENT_RULES
+from callmark.records.statements import Tier
 from callmark.reports.layout import Style, one_line, round_text
 from callmark.reports.terminal import (
     STATUS_STYLE,
     VERDICT_STYLE,
-    absent_gates,
     counts_text,
     interval,
     policy_text,
     verdict_line,
 )
 from callmark.summary.gates import wanted_text
-from callmark.summary.metrics import in_words, label_of, labels_of, sentence_of
+from callmark.summary.metrics import in_words, label_of, sentence_of
 from callmark.summary.wording import LABELS, METRICS, POLICIES, RULES, TIERS, Wording
 
 LAX, STRICT = "integration_f1_macro_lax", "integration_f1_macro_strict"
 MADE_BY = f"callmark {__version__}"
 _BINS = ("0", *(f"< {at / 10:g}" for at in range(1, 11)), "1")
 _NO_GATE = "n/a"
-_GATE_COLUMNS = ("status", "gate", "value", "wanted", "n", "95 % interval", "falling short",
-                 "policy", "from", "why")  # fmt: skip
-_GATE_NUMBERS = (2, 4, 6)
+_GATE_COLUMNS = ("status", "gate", "value", "wanted", "n", "falling short", "when it fails")
+_GATE_NUMBERS = (2, 4, 5)
+MOST_KINDS, LONGEST_KIND = 4, 80  # of failures of one trial
 
 
 class Distribution(msgspec.Struct, frozen=True):
@@ -81,7 +83,8 @@ def _facts(report: Report) -> Iterator[str]:
 
 
 def _tables(report: Report) -> Iterator[PageTable]:
-    yield _gates(report)
+    yield from _gates(report)
+    yield _statements(report)
     gated = {outcome.name for outcome in report.gates}
     yield PageTable(
         id="metrics",
@@ -112,22 +115,101 @@ def _tables(report: Report) -> Iterator[PageTable]:
         )
 
 
-def _gates(report: Report) -> PageTable:
-    outcomes = [*report.gates]
+def _gates(report: Report) -> Iterator[PageTable]:
+    """What did not pass; what did is folded behind it."""
+    outcomes = [outcome for outcome in report.gates if outcome.status != _NO_GATE]
     order = list(STATUS_STYLE)
     outcomes.sort(key=lambda outcome: order.index(outcome.status))
-    none = " ".join(f"n/a ({why}): {labels_of(names)}." for why, names in absent_gates(outcomes))
-    rows = [_gate_row(report, outcome) for outcome in outcomes if outcome.status != _NO_GATE]
-    if not any(row[-1].text for row in rows):
-        rows = [row[:-1] for row in rows]
-    return PageTable(
+    open_ = tuple(_gate_row(report, one) for one in outcomes if one.status != "pass")
+    passed = tuple(_gate_row(report, one) for one in outcomes if one.status == "pass")
+    yield PageTable(
         id="gates",
-        title="Gates",
-        columns=_GATE_COLUMNS[: len(rows[0]) if rows else None],
-        rows=tuple(rows),
+        title="Gates that did not pass",
+        columns=_GATE_COLUMNS,
+        rows=open_,
         right=_GATE_NUMBERS,
-        note=none,
     )
+    yield PageTable(
+        id="gates-passed",
+        title=f"Gates that passed ({len(passed)})",
+        columns=_GATE_COLUMNS,
+        rows=passed,
+        right=_GATE_NUMBERS,
+        folded=bool(open_),
+    )
+    absent = [one for one in report.gates if one.status == _NO_GATE]
+    yield PageTable(
+        id="gates-absent",
+        title=f"Gates that do not apply ({len(absent)})",
+        columns=("gate", "why"),
+        rows=tuple((metric_cell(one.name), PageCell(in_words(one.reason or ""))) for one in absent),
+        folded=True,
+    )
+
+
+def _statements(report: Report) -> PageTable:
+    """Each label that an answer got, and below it the rules that raised it; each is a filter."""
+    counts = report.statements
+    raised = {**counts.advisory, **counts.firm}
+    rows = []
+    for label, words in LABELS.items():
+        if not counts.labels.get(label):
+            continue
+        cell = PageCell(words.label, "strong", Pick("label", label), words.sentence)
+        rows.append((cell, PageCell(str(counts.labels[label])), PageCell("")))
+        for rule in STATEMENT_RULES.values():
+            if rule.label == label and raised.get(rule.name):
+                told = RULES[rule.name]
+                tier: Tier = "firm" if counts.firm.get(rule.name) else "advisory"
+                name, pick = f"by rule: {told.label}", Pick("rule", rule.name)
+                rows.append((
+                    PageCell(name, "plain", pick, told.sentence),
+                    PageCell(str(raised[rule.name])),
+                    PageCell(tier, "bad" if tier == "firm" else "warn", title=TIERS[tier].sentence),
+                ))  # fmt: skip
+    return PageTable(
+        id="statements",
+        title="What the answers state",
+        columns=("statement", "count", "tier"),
+        rows=tuple(rows),
+        right=(1,),
+        note="A firm flag counts against the answer; an advisory one is only shown.",
+    )
+
+
+def failure_kinds(result: Result) -> tuple[str, ...]:
+    """What went wrong in a trial, in words that are the same for all trials of a kind: wrong record
+    for `price`, no call of `web.search`."""
+    scores = result.scores
+    if scores is None or result.status == "error":
+        return (one_line(f"not scored: {result.error or 'no reason given'}", LONGEST_KIND),)
+    missed = scores.calls.differences
+    found = [_flag_kind(one) for one in scores.statements if one.is_flag]
+    if scores.kind != "unclassified":
+        for told, calls in (
+            ("no call of", missed.missing),
+            ("extra call of", missed.extra),
+            ("other arguments for", missed.differing),
+        ):
+            found += [f"{told} `{call.partition(' ')[0]}`" for call in calls]
+    if any(entry.status == "malformed" for entry in result.tool_trace):
+        found.append("malformed call")
+    if scores.missing_facts:
+        found.append("a required fact is not stated")
+    if not result.model_output.strip():
+        found.append("no text in the answer")
+    if not scores.privacy_ok:
+        found.append("personal data or an address that nobody gave")
+    return tuple(dict.fromkeys(one_line(kind, LONGEST_KIND) for kind in found))[:MOST_KINDS]
+
+
+def _flag_kind(one: Statement) -> str:
+    """By the field that it is about, or by the rule where there is none."""
+    names = [part for part in (one.path or "").split("/") if part and not part.isdigit()]
+    word = LABELS[one.label].label
+    if names:
+        return f"{word} for `{names[-1]}`"
+    return f"{word} (rule: {RULES[one.rule].label if one.rule in RULES else one.rule})"
 
 
 def _gate_row(report: Report, outcome: GateOutcome) -> tuple[PageCell, ...]:
@@ -137,20 +219,23 @@ def _gate_row(report: Report, outcome: GateOutcome) -> tuple[PageCell, ...]:
     low = " (low end)" if outcome.compared == "ci_95_low" else ""
     needed = "" if outcome.needed_n is None else f" ({outcome.needed_n} samples would decide)"
     reason = "" if outcome.status == "pass" or not outcome.reason else outcome.reason + needed
-    source: Style = "warn" if outcome.loosened else "quiet"
+    source = "" if outcome.source == "default" else f"from {outcome.source}"
+    loose = "LOOSENED" if outcome.loosened else ""
+    known = report.metrics.get(outcome.name)
+    spread = interval(known)
     return (
         PageCell(outcome.status.upper() if open_ else outcome.status, STATUS_STYLE[outcome.status]),
         metric_cell(outcome.name, "strong"),
-        PageCell(round_text(outcome.value, outcome.bound)),
+        PageCell(round_text(outcome.value, outcome.bound), note=spread),
         PageCell(wanted_text(outcome.op, outcome.bound) + low),
         PageCell(str(outcome.n)),
-        PageCell(interval(report.metrics.get(outcome.name)), "quiet"),
         PageCell(str(short.count), "plain", pick) if short else PageCell(""),
         PageCell(
-            POLICIES[outcome.policy].label, "plain", note=policy_text(outcome), title=outcome.policy
+            policy_text(outcome),
+            "warn" if outcome.loosened else "plain",
+            note=". ".join(filter(None, (in_words(reason), loose, source))),
+            title=f"{outcome.policy}: {POLICIES[outcome.policy].label}",
         ),
-        PageCell(outcome.source + (" LOOSENED" if outcome.loosened else ""), source),
-        PageCell(in_words(reason)),
     )
 
 
@@ -270,36 +355,24 @@ def _value(block: MetricBlock, name: str) -> float | None:
 
 
 def _timing(report: Report) -> PageTiming:
+    """The budget is said with the time that it is about, and nowhere else."""
     budget = report.timing.perf_budget
-    seconds = {"the whole run": report.timing.wall_time_sec, "scoring": report.timing.scoring_sec}
-    plot = Plot(
+    status = "" if budget is None else f": budget {budget.status}"
+    rows = [(PageCell(name), PageCell(text)) for name, text in _time_facts(report)]
+    if budget is not None:
+        wanted = wanted_text(budget.op, budget.bound)
+        told = f"{budget.status}: {round_text(budget.value, budget.bound)}, wanted {wanted}"
+        rows.insert(0, (metric_cell(budget.name), PageCell(told, STATUS_STYLE[budget.status])))
+    table = PageTable(
         id="timing",
-        title="Timing",
-        note="Seconds. Two equal runs differ only here.",
-        label="what",
-        series=("seconds",),
-        bars=tuple(Bar(name, (value,)) for name, value in seconds.items() if value is not None),
+        title=f"Timing{status}",
+        columns=("what", "value"),
+        rows=tuple(rows),
+        right=(1,),
+        note="Two equal runs differ only here.",
+        folded=True,
     )
-    return PageTiming(
-        tables=(
-            PageTable(
-                id="budget",
-                title="Time budget",
-                columns=_GATE_COLUMNS,
-                rows=() if budget is None else (_gate_row(report, budget),),
-                right=_GATE_NUMBERS,
-            ),
-            PageTable(
-                id="timing-numbers",
-                title="Timing",
-                columns=("what", "value"),
-                rows=tuple((PageCell(name), PageCell(text)) for name, text in _time_facts(report)),
-                right=(1,),
-                folded=True,
-            ),
-        ),
-        plots=(plot,) if plot.bars else (),
-    )
+    return PageTiming(tables=(table,) if rows else (), plots=())
 
 
 def _time_facts(report: Report) -> Iterator[tuple[str, str]]:

@@ -8,6 +8,7 @@ import json
 from array import array
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Self
 
@@ -20,7 +21,7 @@ from callmark.records.samples import Extractor, ExtractorBy, expectation_of
 from callmark.records.statements import GOOD
 from callmark.records.trace import ThoughtCall, TraceEntry, UserTurn
 from callmark.reports.finished_run import FinishedRun
-from callmark.reports.html.overview import Distribution, PageHead, run_head
+from callmark.reports.html.overview import Distribution, PageHead, failure_kinds, run_head
 from callmark.reports.layout import one_line
 from callmark.resources import data_path
 from callmark.store.files import read_results
@@ -31,7 +32,7 @@ from callmark.summary.trials import Trials
 
 PROMPT_BYTES = 64
 ANSWER_BYTES = 36
-ROW_BYTES = 46  # of the numbers and codes of one row
+ROW_BYTES = 50  # of the numbers and codes of one row
 FACETS: dict[str, str] = {
     "fails": "falls short of",
     "warns": "warned by",
@@ -42,6 +43,7 @@ FACETS: dict[str, str] = {
     "slice": "slice",
     "label": "states something",
     "rule": "flagged by rule",
+    "like": "what went wrong",
     "stop": "stopped by",
 }
 NUMBERS = ("F1 lax", "F1 strict")
@@ -174,8 +176,17 @@ def facets_of(
         "locale": () if expectation.locale is None else (expectation.locale,),
         "slice": expectation.slices,
         **_statement_facets(scores),
+        "like": failure_kinds(result) if fails or warns or _is_wrong(result) else (),
         "stop": (result.stop,),
     }
+
+
+def _is_wrong(result: Result) -> bool:
+    """Lost, or flagged by any rule."""
+    scores = result.scores
+    if scores is None or result.status == "error":
+        return True
+    return any(one.is_flag for one in scores.statements)
 
 
 def _statement_facets(scores: Scores | None) -> dict[str, tuple[str, ...]]:
@@ -253,8 +264,8 @@ def _cut(text: str, limit: int) -> str:
 
 
 # Together with style, scripts and head they stay below 60 MB.
-INDEX_BYTES = 21_000_000
-SAMPLE_BYTES = 36_000_000
+INDEX_BYTES = 22_000_000
+SAMPLE_BYTES = 35_000_000
 
 
 class TrialChoice(msgspec.Struct, frozen=True):
@@ -306,7 +317,7 @@ CHUNK_BYTES = 250_000
 STYLES = ("page.css", "sample.css")
 # In this order they are one script. Who shows the page otherwise than as a file replaces the last.
 SCRIPTS = ("text.js", "dom.js", "source.js", "plots.js", "overview.js", "filters.js", "list.js",
-           "json.js", "answer.js", "sample.js", "app.js")  # fmt: skip
+           "json.js", "answer.js", "talk.js", "sides.js", "sample.js", "app.js")  # fmt: skip
 START = "start.js"
 
 _encode = msgspec.json.Encoder().encode
@@ -531,9 +542,15 @@ def write_html(finished: FinishedRun, stream: BinaryIO) -> None:
         stream,
         finished.report,
         lambda: iter(()) if results is None else read_results(results),
-        name="report" if results is None else str(results),
+        name="report" if results is None else run_name(results),
         cross_score=finished.cross_score,
     )
+
+
+def run_name(results: Path) -> str:
+    """A run goes by its folder, or by its file where that has a name of its own."""
+    whole = results.resolve()
+    return whole.parent.name or whole.stem if whole.name == "results.jsonl" else whole.stem
 
 
 def write_run_page(

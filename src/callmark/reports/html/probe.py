@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import BinaryIO, NamedTuple
 
@@ -9,6 +10,7 @@ import msgspec
 
 from callmark.probe.records import (
     CaseOutcome,
+    ProbeEvidence,
     ProbeReport,
     ProbeResult,
     SeriesResult,
@@ -68,6 +70,13 @@ TITLES = {
     "checkpoint": "Checkpoints",
 }
 SIDES = ("base", "tuned")
+STANDINGS = {
+    "kept": "both valid",
+    "lost": "only base valid",
+    "gained": "only tuned valid",
+    "both_fail": "none valid",
+}
+FOLDED = ("check", "signal", "expected tool")  # what the plots show too, or seldom tells
 SHOWN_EXAMPLES, EXAMPLE = 6, 300
 # The first cell of these rows shows the cases that it names.
 PICKED = {"checkpoint": "checkpoint", "expected tool": "tool"}
@@ -83,7 +92,7 @@ class BothSides(NamedTuple):
 
 def write_probe_page(stream: BinaryIO, report: ProbeReport, both: BothSides | None = None) -> None:
     """With `both` the samples are those of the dataset, else the cases of the probe."""
-    name = one_line(" → ".join(str(model) for model in _models(report)), 200)
+    name = one_line(" → ".join(map(_short, _models(report))), 200)
     head = probe_head(report, name)
     if both is None or report.comparison is None:
         with PageFile(stream, name) as page:
@@ -144,9 +153,52 @@ def _plots(report: ProbeReport) -> Iterator[Plot]:
         yield _series_plot(report.series)
     for at, one in enumerate(report.results):
         if one.result.evidence is not None:
+            yield _cases_plot(one.result.evidence, at)
+            yield _tools_plot(one.result.evidence, at)
             yield _format_plot(one, at)
     if report.comparison is not None:
         yield from comparison_plots(report.comparison)
+
+
+def _cases_plot(evidence: ProbeEvidence, at: int) -> Plot:
+    counts: Counter[str] = Counter(case.standing for case in evidence.cases)
+    return Plot(
+        id=f"cases-{at}",
+        title="What became of the cases",
+        note="Cases by who makes a valid call.",
+        label="calls",
+        series=("cases",),
+        bars=tuple(
+            Bar(told, (float(counts[standing]),), Pick("status", told))
+            for standing, told in STANDINGS.items()
+            if counts[standing]
+        ),
+    )
+
+
+def _tools_plot(evidence: ProbeEvidence, at: int) -> Plot:
+    groups: dict[str, list[CaseOutcome]] = {}
+    for case in evidence.cases:
+        groups.setdefault(expected_tool(case), []).append(case)
+    return Plot(
+        id=f"tools-{at}",
+        title="Valid calls by tool",
+        note="Share of the cases that expect the tool and get a valid call, whatever it names.",
+        label="expected tool",
+        series=SIDES,
+        bars=tuple(
+            Bar(
+                one_line(f"{tool} ({len(cases)})", 60),
+                (
+                    sum(case.base.valid for case in cases) / len(cases),
+                    sum(case.tuned.valid for case in cases) / len(cases),
+                ),
+                Pick("tool", tool),
+            )
+            for tool, cases in sorted(groups.items())
+        ),
+        top=1.0,
+    )
 
 
 def _series_plot(series: SeriesResult) -> Plot:
@@ -170,7 +222,6 @@ def _series_plot(series: SeriesResult) -> Plot:
         top=1.0,
         curve=True,
         level=None if evidence is None else evidence.json_valid_rate_base,
-        marks=tuple(series_texts(series)),
     )
 
 
@@ -261,6 +312,7 @@ def _tables(report: ProbeReport) -> Iterator[PageTable]:
                 columns=block.columns,
                 rows=tuple(_page_row(block, row) for row in block.rows),
                 right=tuple(sorted(block.right)),
+                folded=block.columns[0] in FOLDED,
             )
 
 
@@ -326,12 +378,7 @@ def _row(name: str, case: CaseOutcome, why: str | None) -> Row:
     wrong = ("wrong tool",) if case.hallucinated else ()
     gained = ("valid call gained",) if case.tuned.valid and not case.base.valid else ()
     neither = ("no valid call in either view",) if case.standing == "both_fail" else ()
-    valid = {
-        "kept": "both valid",
-        "lost": "only base valid",
-        "gained": "only tuned valid",
-        "both_fail": "none valid",
-    }[case.standing]
+    valid = STANDINGS[case.standing]
     return Row(
         sample_id=name,
         trial=0,
@@ -346,6 +393,11 @@ def _row(name: str, case: CaseOutcome, why: str | None) -> Row:
         },
         numbers=(),
     )
+
+
+def _short(model: str) -> str:
+    """Of a path its last part: the rest is the same on both sides."""
+    return model.rstrip("/").rpartition("/")[2] if model.startswith("/") else model
 
 
 def _models(report: ProbeReport) -> Iterator[str]:

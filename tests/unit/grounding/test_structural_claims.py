@@ -1,0 +1,113 @@
+"""What is taken from another record or field, misquoted, compared the wrong way or miscounted."""
+
+import pytest
+from tests.unit.grounding.asking import statements
+
+from callmark.records.statements import FLAGS
+
+CLUBS = {
+    "clubs": [
+        {
+            "name": "Harbour Readers",
+            "room": "Lantern Room",
+            "host": "Ines Carver",
+            "price": 14,
+            "members": 231,
+            "status": "open",
+            "starts": "2026-05-04T18:30",
+            "ends": "2026-05-04T20:15",
+        },
+        {
+            "name": "Tidal Chess",
+            "room": "Auditorium",
+            "host": "Jonas Pell",
+            "price": 22,
+            "members": 118,
+            "status": "open",
+            "starts": "2026-05-06T19:00",
+            "ends": "2026-05-06T21:45",
+        },
+        {
+            "name": "Slow Film Society",
+            "room": "Annex Hall",
+            "host": "Mara Quist",
+            "price": 9,
+            "members": 76,
+            "status": "full",
+            "starts": "2026-05-09T20:00",
+            "ends": "2026-05-09T22:30",
+        },
+    ]
+}
+LEASE = {
+    "clause": "The tenant may end this lease upon not less than ninety days written notice.",
+    "rent": {"median": 1240, "p75": 1410},
+    "weekly_pass": 34,
+    "monthly_pass": 128,
+}
+
+
+def flags(answer, result):
+    return [(text, rule) for text, label, rule in statements(answer, result) if label in FLAGS]
+
+
+@pytest.mark.parametrize(
+    ("answer", "result"),
+    [
+        ("Harbour Readers meet on May 4 in the Lantern Room.", CLUBS),
+        ("- **Tidal Chess** – €22, Auditorium (Jonas Pell)", CLUBS),
+        ("Two clubs are open and one is full: 2 open, 1 full.", CLUBS),
+        ("Harbour Readers begin at 18:30 and end at 20:15.", CLUBS),
+        ('It says: "The tenant may end this lease upon not less than ninety days".', LEASE),
+        ("The monthly pass at $128 beats four weekly passes at $34.", LEASE),
+        ("The rent came to $1,410, about $170 over the median of $1,240.", LEASE),
+        ("The rent came to $1,240, some $170 below the $1,410 of the upper quarter.", LEASE),
+    ],
+)
+def test_what_the_results_say_is_not_flagged(answer, result):
+    assert flags(answer, result) == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "result", "said", "rule"),
+    [
+        ("Harbour Readers meet on May 4 in the Auditorium.", CLUBS, "Auditorium", "state"),
+        ("- **Tidal Chess** – €22 (Mara Quist)", CLUBS, "Mara Quist", "state"),
+        ("- Slow Film Society: 231 members", CLUBS, "231", "binding"),
+        ("The Harbour Readers begin at 20:15.", CLUBS, "20:15", "field"),
+        ("There are 3 open, 1 full.", CLUBS, "3", "count"),
+        (
+            'It says: "The tenant may end this lease upon not less than thirty days".',
+            LEASE,
+            '"The tenant may end this lease upon not less than thirty days"',
+            "name",
+        ),
+        ("The monthly pass at $34 is cheap.", LEASE, "34", "field"),
+        ("The median rent is $1,410.", LEASE, "1,410", "field"),
+        (
+            "The rent came to $1,240, some $170 above the $1,410 of the upper quarter.",
+            LEASE,
+            "170 above the $1,410",
+            "equation",
+        ),
+    ],
+)
+def test_what_they_do_not_say_is_flagged(answer, result, said, rule):
+    assert (said, rule) in flags(answer, result)
+
+
+def test_a_row_of_numbers_is_no_tally():
+    leads = {"leads": [{"source": one} for one in ("referral", "referral", "webinar", "webinar")]}
+    table = "| Source | Leads | Won |\n|---|---|---|\n| Referral | 39 | 12 |"
+    assert ("39", "count") not in flags(table, leads)
+
+
+def test_the_number_of_all_is_not_the_number_that_is_so():
+    shots = {
+        "shots": [
+            {"name": n, "status": s}
+            for n, s in zip("ABCD", ("due", "due", "current", "current"), strict=True)
+        ]
+    }
+    assert flags("Two of his four shots are due.", shots) == []
+    assert ("Three", "count") in flags("Three of his four shots are due.", shots)
