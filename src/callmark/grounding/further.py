@@ -102,6 +102,7 @@ class FurtherWorkings(Workings):
         """In two steps, or with what the user said."""
         if value.kind != "number" or not value.readings:
             return None
+        self._tries += 1
         is_small = abs(value.readings[0]) < SMALL * SCALE and not decimals_of(value)
         is_year = not value.unit and _YEAR.fullmatch(value.text) is not None
         is_bare = is_small and not value.form.percent and not self.is_money(value)
@@ -257,14 +258,17 @@ class FurtherWorkings(Workings):
                 found = "from one time to another"
         return None if found is None else Worked("time", found)
 
+    @cached_property
+    def _times_stated(self) -> tuple[list[Moment], list[int]]:
+        moments = [one.moments[0] for one in self.values if one.moments]
+        spans = [minutes for one in self.values if (minutes := minutes_said(one))]
+        return [one for one in moments if not one.has_day], spans
+
     def _from_anywhere(self, wanted: Moment, near: Around) -> str | None:
         """From the times and lengths of time that the whole answer states, if they are few."""
         if near.beside or not wanted.minute:
             return None
-        times = [
-            one.moments[0] for one in self.values if one.moments and not one.moments[0].has_day
-        ]
-        spans = [minutes for one in self.values if (minutes := minutes_said(one))]
+        times, spans = self._times_stated
         if len(times) > MAX_TERMS or len(spans) > BESIDE:
             return None
         return self._reckoning.time(wanted, near._replace(beside=times, spans=spans), [])
