@@ -32,7 +32,7 @@ ANSWERS = {
 # sample -> the label and rule of its flag
 FLAGS = {
     "shifted": ("unsupported", "misread"),
-    "other-record": ("misattributed", "binding"),
+    "other-record": ("misattributed", "record"),
     "yes-for-no": ("contradicted", "polarity"),
     "sum": ("miscalculated", "equation"),
     "invented-id": ("altered", "identifier"),

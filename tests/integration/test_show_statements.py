@@ -83,7 +83,7 @@ def test_a_flag_names_call_path_value_and_what_was_expected(stated, capsys):
     assert "HAT009 costs ${?257?}" in said
     assert (
         "  advisory  wrong record: says “257”; call 0 /flights/0/price has 120; "
-        "257 is price of /flights/1/price (rule: right record)"
+        "257 is price of /flights/1/price (rule: named record)"
     ) in said
     assert "statements: 1 supported, 1 wrong record" in said
     assert show.main([str(stated), "yes-for-no"]) == 0
@@ -105,7 +105,7 @@ def test_the_terminal_shows_counts_and_sentences(stated, option, capsys):
     assert show.main([str(stated), option]) == 0
     said = capsys.readouterr().out
     assert "17 statements in the answers of 7 trials" in said
-    assert "  wrong record   right record         advisory           1" in said
+    assert "  wrong record   named record         advisory           1" in said
     assert "1 altered, 2 unchecked" in said
     assert said.index("firm flags: they count (2)") < said.index("advisory flags: shown (3)")
     assert "  sum, trial 0  miscalculated: says “399”; it comes to 377 (rule: equation)" in said

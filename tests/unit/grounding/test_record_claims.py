@@ -91,8 +91,6 @@ def test_what_is_true_of_its_record_is_not_flagged(answer):
 @pytest.mark.parametrize(
     ("answer", "text", "rule"),
     [
-        ("The Nordstern costs €36.75.", "36.75", "binding"),
-        ("Fares: Nordstern €36.75, Seeadler €36.75.", "36.75", "binding"),
         (
             "| Vessel | Fare |\n|---|---|\n| Nordstern | €42.50 |\n| Möwe | €36.75 |",
             "36.75",
@@ -123,12 +121,17 @@ def test_a_flag_says_where_the_right_value_stands():
     assert "arrival" in flag["because"]
 
 
+def test_half_a_name_binds_only_under_a_label():
+    """In prose, half a name or a day was meant in passing in one right answer of ten: a value of
+    another record beside it is flagged where the line says what it is, and nowhere else."""
+    assert flags("The Nordstern costs €36.75.") == []
+    assert flags("Fares: Nordstern €36.75, Seeadler €36.75.") == []
+
+
 @pytest.mark.parametrize(
     ("answer", "flagged"),
     [
         ("Saturday (June 6) will see a high of 31 °C.", []),
-        ("Saturday (June 6) will see a high of 24 °C.", [("24", "binding")]),
-        ("On Sunday a high of 31 °C is expected.", [("31", "binding")]),
         ("From June 6 to June 7 it gets cooler.", []),
         ("On June 7 expect gusts of 61 km/h.", []),
         ("On June 7 expect gusts of 33 km/h.", [("33", "field")]),

@@ -195,7 +195,7 @@ def test_from_the_run_to_the_figures(results, tmp_path, capsys):
     assert "by rule" in shown
     figures = json.loads((tmp_path / "a.json").read_text())
     assert figures["all_flags"]["right"] == figures["all_flags"]["judged"] > 0
-    assert "| binding |" in (tmp_path / "a.md").read_text()
+    assert "| record |" in (tmp_path / "a.md").read_text()
     published = (tmp_path / "j.jsonl").read_text()
     assert "W1001" not in published
     assert published.count('"verdict":"wrong"') == len(read_labels(out))
