@@ -52,7 +52,7 @@ def other_value(scene: Scene) -> StatedAnswer:
 
 
 def other_record(scene: Scene) -> StatedAnswer:
-    wrong = flag(scene.third.text("price"), "binding", scene.path(scene.first, "price"))
+    wrong = flag(scene.third.text("price"), "record", scene.path(scene.first, "price"))
     return _with(scene, cost=scene.cost(scene.first, wrong))
 
 
@@ -182,7 +182,7 @@ STATED: dict[str, StatedFault] = {
     one.name: one
     for one in (
         StatedFault("other_value", "a price that nobody has", "value", other_value),
-        StatedFault("other_record", "another record's price", "binding", other_record),
+        StatedFault("other_record", "another record's price", "record", other_record),
         StatedFault("other_field", "the fee in the line of the price", "field", other_field),
         StatedFault("negated", "yes for no, or no for yes", "polarity", negated),
         StatedFault("unknown", "yes where the result has null", "unknown", unknown),

@@ -390,7 +390,8 @@ def test_verify_applies_a_scorer_to_a_dataset():
     item["teacher_text"] = "There are 12 boats."
     Path("taught.jsonl").write_text(json.dumps(item) + "\n")
     words = ["--plugin", "brevity.py", "--out", "v.jsonl", "--report", "v.json", "--quiet"]
-    run("verify", "taught.jsonl", "--fixtures", "fixtures", *words, code=1)
+    # Nothing is wrong with it, and one item decides nothing: quotas are asked for.
+    run("verify", "taught.jsonl", "--fixtures", "fixtures", *words, code=5)
     assert lines("v.jsonl")[0]["scores"]["more"]["brevity.words"] == 4.0
     told = callmark.verify_dataset("taught.jsonl", fixtures="fixtures", plugins=["brevity.py"])
     assert told.metrics["brevity.words"].value == 4.0

@@ -484,7 +484,8 @@ class Wanted(NamedTuple):
     def chance(self, near: int) -> float:
         """How many of `near` numbers from half to twice as large are expected to hit it."""
         middle = max((self.low + self.high) // 2, 1)
-        return near * max(self.high - self.low, self.step) / (1.5 * middle)
+        # In whole numbers: no float is as large as some that answers state.
+        return 2 * near * max(self.high - self.low, self.step) / (3 * middle)
 
     def vicinity(self) -> tuple[int, int]:
         """From half to twice its middle."""

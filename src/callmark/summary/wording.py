@@ -301,6 +301,15 @@ RULES: dict[str, Wording] = {
     "own text": Wording("own text", "It counts words or lines that the model wrote itself."),
     "reread": Wording("read again", "A result contains the value, written in another way."),
     "rough": Wording("rough figure", "The figure is too rough to be compared with a value."),
+    "basis": Wording("basis", "It is what a rate is given per."),
+    "factor": Wording("factor", "It is what other numbers are multiplied by."),
+    "pace": Wording("pace", "It is a pace, and no time of day."),
+    "threshold": Wording("threshold", "It is a bound that the answer sorts by."),
+    "again": Wording("again", "The same amount was stated before."),
+    "some of them": Wording("some of them", "It counts some of several, and which is not said."),
+    "worked out": Wording(
+        "worked out", "It may be reckoned from the results in a way not followed."
+    ),
     "small number": Wording("small number", "So small a number may count anything."),
     "quotation": Wording("quotation", "A quoted phrase that no rule can look up."),
     "formula": Wording("formula", "Part of a formula or a piece of code."),

@@ -31,6 +31,10 @@ def rules_in_the_source() -> set[str]:
     folders = (SOURCE / "grounding", SOURCE / "scorers")
     for path in (path for folder in folders for path in folder.glob("*.py")):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Tuple) and len(node.elts) == 2 and path.stem == "claims":
+                first, second = (getattr(one, "value", None) for one in node.elts)
+                if first in get_args(StatementLabel) and isinstance(second, str):
+                    found.add(second)
             if isinstance(node, ast.Call):
                 name = getattr(node.func, "attr", getattr(node.func, "id", ""))
                 at = {"_found": 2, "StatementFinding": 3, "Worked": 0}.get(name)
