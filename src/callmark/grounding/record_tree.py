@@ -28,7 +28,7 @@ from callmark.grounding.evidence import (
 )
 from callmark.grounding.numbers import SCALE, TOLERANCE, of_json
 from callmark.grounding.reading import read_leaf
-from callmark.grounding.text import fold, fold_words
+from callmark.grounding.text import fold, place_words
 from callmark.grounding.values import Value, identifier_key
 from callmark.records.jsontext import Json, want_list
 from callmark.records.trace import is_mcp_result, json_inside
@@ -348,27 +348,21 @@ class Names:
 
     def mentions(self, text: str) -> list[Mention]:
         """From left to right, the longest name at each place."""
-        if text.isascii():
-            words: list[str] = _NAME_WORD.findall(text.lower())
-        else:
-            found_words: list[str] = _NAME_WORD.findall(text)
-            words = fold_words(found_words)
-        if self._lengths.keys().isdisjoint(words):
+        if not self._lengths:
             return []
+        words, starts, ends = place_words(text)
         places = [at for at, word in enumerate(words) if word in self._lengths]
-        spans = list(_NAME_WORD.finditer(text))
         mentions: list[Mention] = []
         end = 0
         for at in places:
             for length in self._lengths[words[at]] if at >= end else ():
                 name = tuple(words[at : at + length])
                 records = self._by_words.get(name, ())
-                if length == 1 and name[0] in self._codes and spans[at][0].islower():
+                if length == 1 and name[0] in self._codes and text[starts[at] : ends[at]].islower():
                     continue
                 if at + length <= len(words) and 0 < len(records) <= MOST_NAMED:
                     end = at + length
-                    place = spans[at].start(), spans[end - 1].end()
-                    mentions.append(Mention(*place, tuple(records)))
+                    mentions.append(Mention(starts[at], ends[end - 1], tuple(records)))
                     break
         return mentions
 

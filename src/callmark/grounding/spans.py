@@ -13,7 +13,14 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from callmark.errors import UsageError
-from callmark.grounding.text import ABBREVIATIONS, BEFORE_DIGITS, BEFORE_LOWER, ByteOffsets, lower
+from callmark.grounding.text import (
+    ABBREVIATIONS,
+    BEFORE_DIGITS,
+    BEFORE_LOWER,
+    ByteOffsets,
+    lower,
+    place_words,
+)
 from callmark.grounding.values import Value, break_literal_newlines, find_values
 from callmark.records.samples import Extractor
 
@@ -277,13 +284,23 @@ class Outline:
     @cached_property
     def words(self) -> frozenset[str]:
         """In lower case. A rule whose words are not among them need not look any further."""
-        return frozenset(_ANY_WORD.findall(self._lower))
+        if "_" in self.text:
+            return frozenset(_ANY_WORD.findall(self._lower))
+        return frozenset(self._placed[0])
+
+    @cached_property
+    def _placed(self) -> tuple[list[str], list[int]]:
+        """The words in lower case, and where they begin."""
+        if self.text.isascii():
+            placed = place_words(self.text)
+            return placed.words, placed.starts
+        starts = [one.start() for one in _PLACED_WORD.finditer(self._lower)]
+        return _PLACED_WORD.findall(self._lower), starts
 
     def places_of(self, words: Collection[str]) -> list[int]:
         """Where any of these words begins, in order; parts of longer words may be among them."""
         if len(words) > FEW_WORDS:
-            found = _PLACED_WORD.finditer(self._lower)
-            return [one.start() for one in found if one[0] in words]
+            return [at for word, at in zip(*self._placed, strict=True) if word in words]
         places: list[int] = []
         for word in words:
             at = self._lower.find(word)
@@ -499,7 +516,7 @@ _NEGATED = re.compile(
     re.IGNORECASE,
 )
 _NEAR = 30
-_LONGEST_DENIAL = 200
+_LONGEST_DENIAL = 200  # no denial is longer
 
 
 # One of them stands in all that `_WHOLESALE` and `_THAT` find.
@@ -518,26 +535,26 @@ def find_denied(outline: Outline) -> list[Span]:
     words = outline.words & _DENYING
     if not words:
         return []
-    around = list(_around(outline, outline.places_of(words)))
-    return sorted((*_taken_back(outline, around), *_denied_sentences(outline, around)))
+    near = list(around(outline, outline.places_of(words), _LONGEST_DENIAL))
+    return sorted((*_taken_back(outline, near), *_denied_sentences(outline, near)))
 
 
-def _around(outline: Outline, places: Sequence[int]) -> Iterator[Span]:
-    """What stands near these places, in parts that do not overlap. No denial is longer."""
+def around(outline: Outline, places: Sequence[int], reach: int) -> Iterator[Span]:
+    """What stands near these places, in parts that do not overlap."""
     start = end = 0
     for place in places:
-        if place - _LONGEST_DENIAL > end:
+        if place - reach > end:
             if end:
                 yield start, end
-            start = place - _LONGEST_DENIAL
-        end = place + _LONGEST_DENIAL
+            start = place - reach
+        end = place + reach
     yield start, min(end, len(outline.text))
 
 
-def _taken_back(outline: Outline, around: Sequence[Span]) -> Iterator[Span]:
+def _taken_back(outline: Outline, near: Sequence[Span]) -> Iterator[Span]:
     """`None of this is true:` speaks of what follows, unless it says otherwise or ends the text."""
     text = outline.text
-    for found in (one for span in around for one in _WHOLESALE.finditer(text, *span)):
+    for found in (one for span in near for one in _WHOLESALE.finditer(text, *span)):
         if _is_negated(text, found.start()) or _asks(outline, found.start()):
             continue
         is_last = not text[found.end() :].strip(" .!*_\n")
@@ -547,9 +564,9 @@ def _taken_back(outline: Outline, around: Sequence[Span]) -> Iterator[Span]:
             yield found.end(), len(text)
 
 
-def _denied_sentences(outline: Outline, around: Sequence[Span]) -> Iterator[Span]:
+def _denied_sentences(outline: Outline, near: Sequence[Span]) -> Iterator[Span]:
     text = outline.text
-    for found in (one for span in around for one in _THAT.finditer(text, *span)):
+    for found in (one for span in near for one in _THAT.finditer(text, *span)):
         if not _is_negated(text, found.start()) and not _asks(outline, found.start()):
             yield found.end(), outline.sentence_at(found.start())[1]
 

@@ -25,7 +25,7 @@ from callmark.grounding.record_tree import Field, RecordIndex, RecordTree
 from callmark.grounding.spans import Outline, Span, marker_spans, sentences
 from callmark.grounding.text import (
     asks_for_information,
-    char_offset,
+    char_offsets,
     find_number_words,
     fold,
     is_time_span,
@@ -183,7 +183,8 @@ def _normalise(trace: Trace, wanted: bool) -> tuple[str, tuple[Span, ...] | None
         return (compose_text(text) if wanted else text), None
     if text.isascii() and not wanted:
         return text, trace.turns
-    turns = [(char_offset(text, start), char_offset(text, end)) for start, end in trace.turns]
+    edges = char_offsets(text, (edge for turn in trace.turns for edge in turn))
+    turns = [(edges[start], edges[end]) for start, end in trace.turns]
     if not wanted:
         return text, tuple(turns)
     cuts = sorted({0, len(text), *(edge for turn in turns for edge in turn)})
