@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ from callmark.grounding.numbers import SCALE
 from callmark.grounding.polar_keys import Polar, PolarKey, root
 from callmark.grounding.record_tree import Field, RecordTree, ResultRecord, key_words
 from callmark.grounding.spans import Outline, Span
-from callmark.grounding.text import NUMBER_WORDS
+from callmark.grounding.text import NUMBER_WORDS, once
 from callmark.grounding.values import Value
 
 MOST_ROWS = 40
@@ -145,7 +145,7 @@ class AnswerTables:
         is_short = len(_CELL_WORD.findall(self._text, *span)) <= LONGEST_HEAD
         return (head is not None and head.start == line.start) or (is_first and is_short)
 
-    @cached_property
+    @once
     def cells(self) -> list[TableCell]:
         return list(self._find_cells())
 

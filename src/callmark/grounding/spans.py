@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from functools import cached_property
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -19,6 +18,7 @@ from callmark.grounding.text import (
     BEFORE_LOWER,
     ByteOffsets,
     lower,
+    once,
     place_words,
 )
 from callmark.grounding.values import Value, break_literal_newlines, find_values
@@ -277,18 +277,18 @@ class Outline:
         self._proposed: dict[Span, bool] = {}
         self._changes: dict[Span, bool] = {}
 
-    @cached_property
+    @once
     def _lower(self) -> str:
         return lower(self.text)
 
-    @cached_property
+    @once
     def words(self) -> frozenset[str]:
         """In lower case. A rule whose words are not among them need not look any further."""
         if "_" in self.text:
             return frozenset(_ANY_WORD.findall(self._lower))
         return frozenset(self._placed[0])
 
-    @cached_property
+    @once
     def _placed(self) -> tuple[list[str], list[int]]:
         """The words in lower case, and where they begin."""
         if self.text.isascii():
@@ -313,11 +313,11 @@ class Outline:
         at = bisect_right(self._sentence_starts, position) - 1
         return self.sentences[at] if at >= 0 else (0, len(self.text))
 
-    @cached_property
+    @once
     def _denied(self) -> list[Span]:
         return find_denied(self)
 
-    @cached_property
+    @once
     def _denied_ends(self) -> list[int]:
         return list(accumulate((end for _, end in self._denied), max))
 
@@ -350,7 +350,7 @@ class Outline:
         at = bisect_right(self._formulas, (value.start, len(self.text))) - 1
         return at >= 0 and value.start < self._formulas[at][1]
 
-    @cached_property
+    @once
     def _formulas(self) -> list[Span]:
         if not any(sign in self.text for sign in _OF_FORMULAS) or not _MAY_BE_FORMULA.search(
             self.text
@@ -362,7 +362,7 @@ class Outline:
         """The first line of the table that a line stands in."""
         return self._table_heads.get(line.start)
 
-    @cached_property
+    @once
     def _table_heads(self) -> dict[int, OutlineLine]:
         heads: dict[int, OutlineLine] = {}
         above: OutlineLine | None = None

@@ -6,11 +6,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import accumulate
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar, overload
 
+Owner = TypeVar("Owner")
+T = TypeVar("T")
 # Scripts written without blanks: there is a token boundary between any two of their characters.
 UNSPACED = (
     "\u0e00-\u0e7f\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
@@ -95,6 +97,30 @@ def fold_words(words: Sequence[str]) -> list[str]:
     """Each of them folded: an answer has few different words."""
     folded = {one: one.lower() if one.isascii() else fold(one) for one in set(words)}
     return list(map(folded.__getitem__, words))
+
+
+class once(Generic[Owner, T]):  # noqa: N801 - a decorator, written as `property` is
+    """`functools.cached_property` without its lock, which costs more than most that is worked out
+    here. One answer is scored by one thread."""
+
+    def __init__(self, work: Callable[[Owner], T]) -> None:
+        self._work = work
+        self.__doc__ = work.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, one: None, owner: type) -> once[Owner, T]: ...
+
+    @overload
+    def __get__(self, one: Owner, owner: type) -> T: ...
+
+    def __get__(self, one: Owner | None, owner: type) -> once[Owner, T] | T:
+        if one is None:
+            return self
+        found = one.__dict__[self._name] = self._work(one)
+        return found
 
 
 class PlacedWords(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import accumulate, pairwise
 from typing import Literal, NamedTuple
 
@@ -29,6 +29,7 @@ from callmark.grounding.text import (
     find_number_words,
     fold,
     is_time_span,
+    once,
 )
 from callmark.grounding.values import Value, find_values, readings_in_any_locale
 from callmark.records.jsontext import Json, canonical_json
@@ -128,22 +129,22 @@ class TrialReading:
             self.text, find_values(self.text, locale), self.evidence, self.said
         )
 
-    @cached_property
+    @once
     def outline(self) -> Outline:
         return Outline(self.text)
 
-    @cached_property
+    @once
     def records(self) -> RecordIndex:
         """The results as records; those that are errors left out."""
         return RecordIndex(RecordTree(self.served))
 
-    @cached_property
+    @once
     def told(self) -> list[tuple[str, int]]:
         """What the model was told, results left out, each with the turns before it."""
         texts = [(text, 0) for text in prompt_texts(self.sample.prompt)]
         return texts + [(said.text, said.turn) for said in self.trace.said]
 
-    @cached_property
+    @once
     def told_words(self) -> ToldWords:
         words = ToldWords()
         for text, turn in self.told:
