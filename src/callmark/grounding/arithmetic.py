@@ -505,11 +505,12 @@ def work_out(wanted: Wanted, operands: Sequence[int], steps: Steps, at_most: flo
     """What gives the number in one of these steps; `at_most` as many others are expected to."""
     found: Sum | None = None
     near = 0
+    low, high = wanted.low, wanted.high
     half, twice = wanted.vicinity()
     for number, how, used in steps(_distinct(operands)):  # thousands, of many operands
         if half <= number <= twice:
             near += 1
-            if found is None and wanted.low <= number <= wanted.high and number not in used:
+            if found is None and low <= number <= high and number not in used:
                 found = Sum(how, used)
     return found if found and wanted.chance(near) <= at_most else None
 

@@ -12,6 +12,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from callmark.errors import UsageError
+from callmark.grounding.dates import may_go_on_with
 from callmark.grounding.text import (
     ABBREVIATIONS,
     BEFORE_DIGITS,
@@ -171,7 +172,9 @@ def _is_inner_stop(text: str, start: int, dot: int, stop: int) -> bool:
 
 def _is_ordinal_before_month(head: str, after: str) -> bool:
     digits = _ORDINAL.search(head[-3:])
-    values = find_values(f"{digits[0]}. {after[:20]}") if digits and after[:1].isalpha() else []
+    if digits is None or not after[:1].isalpha() or not may_go_on_with(after):
+        return False
+    values = find_values(f"{digits[0]}. {after[:20]}")
     return bool(values) and values[0].kind == "moment" and values[0].start == 0
 
 

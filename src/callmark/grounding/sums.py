@@ -179,22 +179,31 @@ class ResultSums:
         if len(numbers) < 2:
             return
         total = sum(numbers)
-        because = f"{column.key} of {of}"
-        self._add(abs(total), "sum" if of == "all" else "part", because, column, words)
-        self._add(abs(total) // len(numbers), "mean", because, column, words)
+        found: list[tuple[int, str]] = [
+            (abs(total), "sum" if of == "all" else "part"),
+            (abs(total) // len(numbers), "mean"),
+        ]
         if of == "all":  # how many have one at all
-            self._add(len(numbers) * SCALE, "count", because, column, words, False)
-        gains = sum(number for number in numbers if number > 0)
+            found.append((len(numbers) * SCALE, "count"))
+        gains = sum([number for number in numbers if number > 0])
         if gains not in (0, total):  # what came in, and what went out
-            self._add(gains, "sum", because, column, words)
-            self._add(gains - total, "sum", because, column, words)
+            found += [(gains, "sum"), (gains - total, "sum")]
         if len(numbers) <= FEW:  # all but one of them
-            for number in numbers:
-                self._add(abs(total - number), "rest", because, column, words)
+            found += [(abs(total - number), "rest") for number in numbers]
         if of == "all" and len(numbers) <= FEW and not column.is_time:
             for one, other in combinations(numbers, 2):
-                self._add(abs(one - other), "difference", because, column, words)
-                self._add(abs(one + other), "pair", because, column, words)
+                found += [(abs(one - other), "difference"), (abs(one + other), "pair")]
+        because, field = f"{column.key} of {of}", column.fields[0]
+        if column.is_time:
+            told = self._times
+            words = frozenset()
+        else:
+            told = self._found
+        told += [
+            (number, how, because, words, field, column.is_time or how != "count")
+            for number, how in found
+            if number
+        ]
 
     def _add_record(self, record: ResultRecord) -> None:
         """Two fields of one record set against each other, and how long it lasts."""

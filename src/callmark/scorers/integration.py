@@ -6,7 +6,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import accumulate, pairwise
+from itertools import accumulate, pairwise, takewhile
 from typing import Literal, NamedTuple
 
 from callmark.grounding.checking import StatementFinding
@@ -62,8 +62,31 @@ class ToldWords:
     def __init__(self) -> None:
         self._words: dict[str, int] = {}
         self._pairs: dict[tuple[str, str], int] = {}
+        self._first: list[str] = []  # folded, of the first turn: read when that is not enough
+        self._unread: list[tuple[str, int]] = []
 
     def add(self, text: str, turn: int) -> None:
+        self._unread.append((text, turn))
+
+    def _stand(self, tokens: list[str], turn: int | None) -> bool:
+        """Does a text of the first turn hold them as they stand? Then nothing came before it."""
+        if self._words or not self._unread or not tokens:
+            return False
+        if not is_before(self._unread[0][1], turn):
+            return False
+        if not self._first:
+            first = self._unread[0][1]
+            texts = takewhile(lambda one: one[1] == first, self._unread)
+            self._first = [fold(text) for text, _ in texts]
+        told = " ".join(tokens)
+        return any(_stands_in(told, text) for text in self._first)
+
+    def _read(self) -> None:
+        for text, turn in self._unread:
+            self._take(text, turn)
+        self._unread, self._first = [], []
+
+    def _take(self, text: str, turn: int) -> None:
         tokens = tokens_of(text)
         if not self._words:
             self._words = dict.fromkeys(tokens, turn)
@@ -75,15 +98,27 @@ class ToldWords:
             self._pairs.setdefault(pair, turn)
 
     def holds(self, tokens: list[str], turn: int | None) -> bool:
+        return self._stand(tokens, turn) or self._hold(tokens, turn)
+
+    def _hold(self, tokens: list[str], turn: int | None) -> bool:
         return self.knows(tokens, turn) and all(
             is_before(self._pairs.get(pair), turn) for pair in pairwise(tokens)
         )
 
     def knows(self, tokens: list[str], turn: int | None) -> bool:
+        self._read()
         return bool(tokens) and all(is_before(self._words.get(word), turn) for word in tokens)
 
     def missing(self, tokens: list[str], turn: int | None) -> list[str]:
+        self._read()
         return [word for word in tokens if not is_before(self._words.get(word), turn)]
+
+
+def _stands_in(told: str, text: str) -> bool:
+    """Between characters that are no letters and no digits, at the first place where it does."""
+    at = text.find(told)
+    end = at + len(told)
+    return at >= 0 and not text[at - 1 : at].isalnum() and not text[end : end + 1].isalnum()
 
 
 def is_before(at: int | None, turn: int | None) -> bool:

@@ -502,9 +502,9 @@ def _check_given_names(
 def _check_deeds(
     reading: TrialReading, outline: Outline, registry: Registry, binder: Binder | None
 ) -> Iterator[StatementFinding]:
-    calls = list(_done_calls(reading, registry))
+    calls = _done_calls(reading, registry)
     can_write = any(writes(spec.name, spec.description) for spec in registry.specs) or any(
-        writes(call.name, call.description) for call in calls
+        writes(call.name, call.description) for call, _ in _called(reading, registry)
     )
     told = _told_states(reading)
     for deed in find_deeds(outline, calls, reading.turn_at, told, can_write=can_write):
