@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
 from itertools import islice
 from typing import NamedTuple
 
@@ -35,7 +34,7 @@ from callmark.grounding.record_tree import (
     stem,
 )
 from callmark.grounding.spans import TOLD_CHANGE, Outline, Span
-from callmark.grounding.text import names_an_ending
+from callmark.grounding.text import names_an_ending, once
 from callmark.grounding.values import Value, decimals_of, is_one_value
 from callmark.grounding.workings import TurnAt, words_around
 from callmark.records.statements import FLAGS, StatementLabel
@@ -99,23 +98,23 @@ class Checker:
             arithmetic.find_equations(outline.text, values) if "=" in outline.text else {}
         )
 
-    @cached_property
+    @once
     def measures(self) -> Measures:
         return Measures(self.index)
 
-    @cached_property
+    @once
     def _said_units(self) -> SaidUnits:
         return SaidUnits(self.said)
 
-    @cached_property
+    @once
     def _sizes(self) -> claims.Sizes:
         return claims.Sizes(self.index)
 
-    @cached_property
+    @once
     def _slips(self) -> Slips:
         return Slips(self.index)
 
-    @cached_property
+    @once
     def _workings(self) -> FurtherWorkings:
         given = (self.outline, self.values, self.index, self._binder, self.said, self.turn_at)
         workings = FurtherWorkings(*given, self._things)
@@ -123,7 +122,7 @@ class Checker:
             workings.remember(value)
         return workings
 
-    @cached_property
+    @once
     def _things(self) -> arithmetic.CountedThings:
         return arithmetic.CountedThings(self.text, self.index.tree.series, self.said)
 

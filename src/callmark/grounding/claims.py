@@ -4,12 +4,12 @@ something is given per, or out of."""
 from __future__ import annotations
 
 import re
-from functools import cached_property
 
 from callmark.grounding.numbers import SCALE
 from callmark.grounding.reading import dimension_of
 from callmark.grounding.record_tree import Field, RecordIndex
 from callmark.grounding.spans import Outline, Span
+from callmark.grounding.text import once
 from callmark.grounding.values import Value, identifier_key
 from callmark.records.statements import StatementLabel
 
@@ -165,7 +165,7 @@ class Sizes:
         found = _SIZE.fullmatch(field.value) if isinstance(field.value, str) else None
         return found is not None and found[1] == letters
 
-    @cached_property
+    @once
     def _known(self) -> frozenset[str]:
         texts = {one.value for one in self._index.tree.fields if isinstance(one.value, str)}
         found = (_SIZE.fullmatch(text) for text in texts if len(text) <= _LONGEST_SIZE)

@@ -6,7 +6,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
-from functools import cached_property
 from itertools import accumulate, combinations, islice, permutations
 from typing import NamedTuple
 
@@ -19,6 +18,7 @@ from callmark.grounding.reading import convert, dimension_of, is_money, is_money
 from callmark.grounding.record_tree import Field, RecordIndex, key_stems, key_words, stem
 from callmark.grounding.spans import WIDE, Outline, OutlineLine, Span
 from callmark.grounding.sums import ResultSum, ResultSums, days_between, minutes_between
+from callmark.grounding.text import once
 from callmark.grounding.values import Value, decimals_of
 
 MAX_TERMS = 12  # of a sum
@@ -217,7 +217,7 @@ class Workings:
         digits = {one for one in map(abs, found.operands) if one < 10 * SCALE and one % SCALE == 0}
         return not digits <= self._small_amounts
 
-    @cached_property
+    @once
     def _small_amounts(self) -> frozenset[int]:
         """Whole amounts below 10 that the answer or a result calls money."""
         stated = {
@@ -342,7 +342,7 @@ class Workings:
         months = [12 * SCALE] if _YEARLY.search(self.text, start, end) else []
         return [*months, *(found if len(found) <= MAX_TERMS else ())]
 
-    @cached_property
+    @once
     def _by_key_word(self) -> dict[str, list[int]]:
         found: dict[str, list[int]] = {}
         for field in self.index.tree.fields:
@@ -384,14 +384,14 @@ class Workings:
         ]
         return [*readings_of(recent), *totals, *self._sums.lengths[:3], *others]
 
-    @cached_property
+    @once
     def _starts_and_totals(self) -> list[tuple[frozenset[int], int]]:
         return [
             (frozenset(at for at, _ in column), total)
             for column, total in zip(self._stated_columns, self._stated_totals, strict=True)
         ]
 
-    @cached_property
+    @once
     def _stated_columns(self) -> list[list[tuple[int, int]]]:
         """The numbers of each column of the tables of the answer, and those at the ends of the
         items of its lists, with their places."""
@@ -417,7 +417,7 @@ class Workings:
                     found.append((value.start, value.readings[0]))
         return [column for column in columns.values() if len(column) > 1]
 
-    @cached_property
+    @once
     def _stated_totals(self) -> list[int]:
         return [sum(number for _, number in column) for column in self._stated_columns]
 
@@ -436,7 +436,7 @@ class Workings:
                     return Worked("sum", f"{count} numbers of a table or list")
         return None
 
-    @cached_property
+    @once
     def _running_totals(self) -> list[tuple[list[int], list[int]]]:
         """Where the numbers of each column stand, and what those before each come to."""
         return [
@@ -494,7 +494,7 @@ class Workings:
                 return digits > TELLING or is_announced
         return digits >= TELLING - 1 or is_announced or is_linked
 
-    @cached_property
+    @once
     def _sums(self) -> ResultSums:
         return ResultSums(self.index.tree)
 
@@ -604,7 +604,7 @@ class Workings:
             at += 1
         return found
 
-    @cached_property
+    @once
     def _prices(self) -> list[int]:
         """Amounts with decimals that results hold: few numbers are their difference by chance."""
         found = [number for number in self.index.numbers if number % SCALE]
