@@ -23,7 +23,8 @@ function badge(element, head) {
 function showOverview(root, head, pick) {
   const tables = [...head.tables, ...(head.timing?.tables ?? [])].filter((table) => table.rows.length);
   const plots = [...head.plots, ...(head.timing?.plots ?? [])];
-  const grid = make("div", { class: "plots" }, plots.filter((plot) => !plot.curve).map((plot) => plotFigure(plot, pick)));
+  const grid = make("div", { class: head.kind === "runs" ? "plots pairs" : "plots" }, plots.filter((plot) => !plot.curve).map((plot) => plotFigure(plot, pick)));
+  const isDrawnFirst = ["probe", "runs"].includes(head.kind);
   const verdict = make("p", { class: "word" });
   badge(verdict, head);
   root.replaceChildren(
@@ -32,11 +33,12 @@ function showOverview(root, head, pick) {
       make("ul", { class: "facts" }, head.facts.map((text) => make("li", {}, text)))),
     ...warningsOf(head.warnings),
     make("div", { id: "clusters", hidden: true }),
-    // The course of a training says more than any table of it, and so do the plots of a probe.
+    // The course of a training says more than any table of it, and so do the plots of a probe and
+    // of several runs.
     ...plots.filter((plot) => plot.curve).map((plot) => plotFigure(plot, pick)),
-    head.kind === "probe" ? grid : "",
+    isDrawnFirst ? grid : "",
     ...tables.filter((table) => !table.folded).map((table) => tableOf(table, pick)),
-    head.kind === "probe" ? "" : grid,
+    isDrawnFirst ? "" : grid,
     ...tables.filter((table) => table.folded).map((table) => tableOf(table, pick)),
     pinsOf(head),
     make("p", { class: "made quiet" }, `Written by ${head.made_by}. ${head.about ?? "This file asks the network for nothing."}`),
