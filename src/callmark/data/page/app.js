@@ -37,7 +37,7 @@ class Page {
   samples(index) {
     this.index = index;
     this.count();
-    showClusters(index, (pick) => this.pick(pick));
+    showClusters(index, this.head.kind, (pick) => this.pick(pick));
     if (this.head.left_out) {
       byId("filters").before(make("p", { class: "left-out" }, this.head.left_out));
     }

@@ -20,7 +20,7 @@ function shownNumber(value, plot) {
 
 function plotFigure(plot, pick) {
   const top = plot.top ?? Math.max(1e-9, ...plot.bars.flatMap((bar) => bar.values));
-  const drawing = plot.curve ? curveLine(plot, top) : plot.points ? pointLines(plot, top) : plot.upright ? uprightBars(plot, top) : levelBars(plot, top);
+  const drawing = plot.curve ? curveLines(plot, top) : plot.points ? pointLines(plot, top) : plot.upright ? uprightBars(plot, top) : levelBars(plot, top);
   drawing.classList.add("drawing");
   drawing.setAttribute("role", "img");
   drawing.setAttribute("aria-label", `${plot.title}. The table below has the numbers.`);
@@ -40,12 +40,11 @@ function legendOf(series) {
 }
 
 function plotTable(plot, pick) {
-  const hasSpread = plot.bars.some((bar) => bar.spread);
-  const heads = [plot.label, ...plot.series, ...(hasSpread ? ["95 % interval"] : [])].map((name, at) => make("th", { scope: "col", class: at ? "right" : null }, name));
+  const heads = [plot.label, ...plot.series].map((name, at) => make("th", { scope: "col", class: at ? "right" : null }, name));
   const rows = plot.bars.map((bar) => {
     const label = bar.pick ? button(bar.label, () => pick(bar.pick), { class: "link" }) : bar.label;
-    const cells = bar.values.map((value) => make("td", { class: "right" }, shownNumber(value, plot)));
-    if (hasSpread) cells.push(make("td", { class: "right" }, bar.spread ? `${threeDigits(bar.spread[0])} to ${threeDigits(bar.spread[1])}` : ""));
+    const spread = bar.spread ? make("span", { class: "cell-note quiet" }, `${threeDigits(bar.spread[0])} to ${threeDigits(bar.spread[1])}`) : null;
+    const cells = bar.values.map((value, at) => make("td", { class: "right" }, shownNumber(value, plot), at ? null : spread));
     return make("tr", {}, make("th", { scope: "row" }, label), cells);
   });
   return make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": plot.title },
@@ -130,9 +129,17 @@ function uprightBars(plot, top) {
 }
 
 // Points in an order: each with its interval, joined; the level is what they are compared with. It
-// has the page's whole width.
-function curveLine(plot, top) {
-  const [width, height, left] = [900, 170, 40];
+// has the page's whole width, and is drawn for a narrow page as well: letters stay as large.
+function curveLines(plot, top) {
+  const wide = curveLine(plot, top, 900);
+  const narrow = curveLine(plot, top, WIDTH);
+  wide.classList.add("wide-only");
+  narrow.classList.add("narrow-only");
+  return make("div", {}, wide, narrow);
+}
+
+function curveLine(plot, top, width) {
+  const [height, left] = [170, 40];
   const step = (width - left - 10) / Math.max(2, plot.bars.length);
   const y = (value) => 10 + height * (1 - value / top);
   const svg = shape("svg", { viewBox: `0 0 ${width} ${height + 36}` });
