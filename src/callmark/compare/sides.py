@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 from array import array
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import suppress
 from itertools import pairwise
 
 import msgspec
@@ -16,26 +14,18 @@ from callmark.compare.records import LISTED, Check, Listed, PairCounts, SideFact
 from callmark.errors import BadInput
 from callmark.records.jsontext import Json
 from callmark.records.report import ReportHeader
-from callmark.records.results import Better, Result, ScorerMark
+from callmark.records.results import MARKED, UNKNOWN, Better, Result, ScorerMark, marks_of
 from callmark.stats.columns import KeyIndex
 from callmark.summary.metrics import ChanceSample, CrossScore, Pair
 from callmark.summary.repeats import pass_counts
 from callmark.summary.summary import Inputs
 from callmark.summary.trials import Samples, TrialKeys, Trials
 
-UNKNOWN = 0
 SPAN_CAP = "integration_span_cap"
 COMPARED_INPUTS = ("dataset_sha256", "tool_registry_sha256", "fixtures_sha256")
-# What of a sample must be the same on both sides: name in a report -> field of a result.
-_HASHES = {
-    "item": "item_sha256",
-    "tools": "offered_tools_sha256",
-    "fixtures": "used_fixtures_sha256",
-}
 ANSWER = "answer"
 _OF_EACH_TRIAL = frozenset({"fixtures", ANSWER})  # the rest is the same in all trials of a sample
 _BITS = (1 << 64) - 1
-_SHA256 = 64  # hexadecimal digits
 
 
 class Marks:
@@ -74,8 +64,7 @@ class Side:
         self._inputs = Inputs()
         self._chance = ChanceSample()
         self._arrivals: array[int] = array("I")
-        names = (*_HASHES, ANSWER)
-        self._hashes: dict[str, array[int]] = {name: array("Q") for name in names}
+        self._hashes: dict[str, array[int]] = {name: array("Q") for name in MARKED}
         self._lost = TrialKeys()
         self._caps: set[int] = set()
         self.scorers: dict[ScorerMark, None] = {}  # of plug-ins, as the lines name them
@@ -90,9 +79,8 @@ class Side:
             self._lost.add(result, None)
             return
         self._arrivals.append(result.index)
-        for name, field in _HASHES.items():
-            self._hashes[name].append(_mark(getattr(result, field)))
-        self._hashes[ANSWER].append(_mark(_answer_of(result)))
+        for column, mark in zip(self._hashes.values(), marks_of(result), strict=True):
+            column.append(mark)
         if result.scores.kind == "eligible" and self._cross_score is not None:
             self._chance.add(result)
 
@@ -207,23 +195,6 @@ def check_values(one: Json, other: Json) -> Check:
     if one is None or other is None:
         return "unchecked"
     return "equal" if one == other else "different"
-
-
-def _answer_of(result: Result) -> str:
-    """All that the model did: what it said and which calls it made."""
-    calls = [(entry.turn, entry.name, entry.arguments, entry.raw) for entry in result.tool_trace]
-    return repr((result.model_output, calls))
-
-
-def _mark(text: str) -> int:
-    if not text:
-        return UNKNOWN
-    if len(text) == _SHA256 and text.isalnum() and text.isascii():
-        with suppress(ValueError):  # a hash in hexadecimal is one already
-            return int(text[:16], 16) | 1
-    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    # Never 0, which stands for "not known".
-    return int.from_bytes(digest, "little") | 1
 
 
 _ABSENT = (1 << 32) - 1  # B does not have the sample
