@@ -3,9 +3,11 @@ the viewer's first look and the page in seconds of CPU."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import time
+from array import array
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,10 +16,13 @@ import msgspec
 
 from bench.size import callmark, short_id, write_recorded
 from callmark.compare.compare import CompareOptions, SideLines, compare_runs
-from callmark.records.report import Report
+from callmark.records.report import Report, ReportHeader
 from callmark.reports.html.page import write_run_page
+from callmark.run.indexing import IndexRows
 from callmark.run.play import cross_scorer
 from callmark.store.files import read_report, read_results
+from callmark.store.journal import Written
+from callmark.summary.summary import Summariser
 from callmark.view.catalogue import RunCatalogue
 from callmark.view.opened import JudgedRun, Openings
 
@@ -54,6 +59,19 @@ def _repeat(lines: list[dict[str, object]], path: Path, size: int, *, worse: boo
                 line |= {"model_output": "I do not know.", "turns": [], "spans": []}
             file.write(json.dumps(line, separators=(",", ":")) + "\n")
     return path
+
+
+def _index(results: Path) -> None:
+    """As a run leaves it behind, which these lines were not written by."""
+    summariser, rows = Summariser(cross_scorer()), IndexRows(results)
+    for result in read_results(results):
+        summariser.add(result)
+        rows.add(result, None)
+    summariser.report(ReportHeader(), ())
+    with results.open("rb") as lines:
+        sizes = array("I", map(len, lines))
+    sha256 = hashlib.sha256(results.read_bytes()).hexdigest()
+    rows.write(Written(sha256, sizes), summariser)
 
 
 def _decode(*paths: Path) -> None:

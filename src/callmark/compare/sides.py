@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import operator
 from array import array
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import pairwise
 
 import msgspec
@@ -18,6 +19,7 @@ from callmark.records.results import MARKED, UNKNOWN, Better, Result, ScorerMark
 from callmark.stats.columns import KeyIndex
 from callmark.summary.metrics import ChanceSample, CrossScore, Pair
 from callmark.summary.repeats import pass_counts
+from callmark.summary.run_index import RunIndex
 from callmark.summary.summary import Inputs
 from callmark.summary.trials import Samples, TrialKeys, Trials
 
@@ -50,6 +52,9 @@ class Marks:
     def at(self, name: str, position: int) -> int:
         return self._columns[name][position]
 
+    def column(self, name: str) -> array[int]:
+        return self._columns[name]
+
 
 class Side:
     """Takes results one by one, in any order."""
@@ -63,6 +68,7 @@ class Side:
         self._trials = Trials()
         self._inputs = Inputs()
         self._chance = ChanceSample()
+        self._pairs: dict[str, Pair] | None = None
         self._arrivals: array[int] = array("I")
         self._hashes: dict[str, array[int]] = {name: array("Q") for name in MARKED}
         self._lost = TrialKeys()
@@ -83,6 +89,22 @@ class Side:
             column.append(mark)
         if result.scores.kind == "eligible" and self._cross_score is not None:
             self._chance.add(result)
+
+    def take(self, index: RunIndex, line_at: Callable[[int], Result]) -> None:
+        """All results of a run at once, as its index tells them. `line_at`: the one that begins at
+        this byte."""
+        numbers = index.numbers
+        self._trials = index.trials
+        self._inputs = Inputs((numbers.fingerprints, numbers.decoding), numbers.conflicts)
+        self._caps = {scoring.integration_span_cap for scoring in numbers.scorings}
+        self.scorers = dict.fromkeys(mark for one in numbers.scorings for mark in one.added)
+        self._arrivals = numbers.trials.index.numbers()
+        self._hashes = index.marks
+        if self._cross_score is not None and numbers.chance is not None:
+            self._pairs = {pair.sample_id: pair for pair in numbers.chance}
+        elif self._cross_score is not None:
+            for offset in index.chance_offsets():
+                self._chance.add(line_at(offset))
 
     @property
     def samples(self) -> Samples:
@@ -130,11 +152,11 @@ class Side:
         return passed, tried
 
     def marks(self) -> Marks:
-        return Marks(self._indexes(), self._arrivals, self._hashes)
+        return Marks(self.samples.indexes(), self._arrivals, self._hashes)
 
     def hurt(self) -> bytearray:
         """One byte per sample: whether a trial of it ended in an error."""
-        indexes = self._indexes()
+        indexes = self.samples.indexes()
         hurt = bytearray(len(indexes))
         for index in self._lost.index:
             place = bisect_left(indexes, index)
@@ -144,7 +166,7 @@ class Side:
 
     def lost_only(self) -> Iterator[str]:
         """The samples of which every trial ended in an error."""
-        indexes = self._indexes()
+        indexes = self.samples.indexes()
         seen: set[int] = set()
         for row, index in enumerate(self._lost.index):
             place = bisect_left(indexes, index)
@@ -153,13 +175,11 @@ class Side:
                 seen.add(index)
                 yield self._lost.id_at(row)
 
-    def _indexes(self) -> array[int]:
-        return array("I", map(self.samples.index_at, range(len(self.samples))))
-
     def chance_pairs(self) -> dict[str, Pair]:
-        if self._cross_score is None:
-            return {}
-        return {pair.sample_id: pair for pair in self._chance.pairs(self._cross_score)}
+        if self._pairs is None and self._cross_score is not None:
+            pairs = self._chance.pairs(self._cross_score)
+            self._pairs = {pair.sample_id: pair for pair in pairs}
+        return self._pairs or {}
 
 
 def check_inputs(a: Side, b: Side) -> dict[str, Check]:
@@ -197,6 +217,7 @@ def check_values(one: Json, other: Json) -> Check:
     return "equal" if one == other else "different"
 
 
+MOST_AT_ONCE = 250_000  # ids that are held against each other at once
 _ABSENT = (1 << 32) - 1  # B does not have the sample
 _LOST = (1 << 32) - 2  # B has no score for it
 
@@ -262,6 +283,9 @@ class _Matching:
 
     def look_up(self) -> None:
         """Every sample of B finds its place in A."""
+        if self._has_same_samples():
+            self._partners = array("I", range(len(self._a)))
+            return
         known = KeyIndex(numbers_only=True)
         for at in range(len(self._a)):
             sample_id = self._a.id_at(at)
@@ -271,6 +295,16 @@ class _Matching:
             self._place(self._b.id_at(at), at, known)
         for sample_id in self._lost_b:
             self._place(sample_id, _LOST, known)
+
+    def _has_same_samples(self) -> bool:
+        """Whether both sides have the same samples in the same order, as they mostly do; False:
+        it has to be looked at more closely."""
+        if self._lost_a or self._lost_b or self._aside or len(self._a) != len(self._b):
+            return False
+        if len(self._a) > MOST_AT_ONCE:
+            return False
+        mine = self._a.ids()
+        return mine == self._b.ids() and len(set(mine)) == len(mine)
 
     def _place(self, sample_id: str, at: int, known: KeyIndex) -> None:
         if sample_id in self._aside:
@@ -289,6 +323,11 @@ class _Matching:
 
     def walk(self) -> None:
         """Every sample of A, in order: a pair, or why not."""
+        if self._is_all_alike():
+            self._positions = array("I", range(len(self._a)))
+            answers = (self._marks_a.column(ANSWER), self._marks_b.column(ANSWER))
+            self._alike = bytearray(map(operator.eq, *answers))
+            return
         for at, partner in enumerate(self._partners):
             if self._aside and self._a.id_at(at) in self._aside:
                 self._quarantined.add(self._a.id_at(at))
@@ -302,6 +341,19 @@ class _Matching:
         for sample_id in self._lost_a:
             if sample_id not in self._aside:
                 self._removed.add(sample_id)
+
+    def _is_all_alike(self) -> bool:
+        """Whether every sample of A is a pair with the one at the same place of B, and nothing of
+        it is to be told; False: it has to be looked at more closely."""
+        return (
+            not (self._aside or self._lost_a or any(self._hurt_a) or any(self._hurt_b))
+            and self._partners == array("I", range(len(self._b)))
+            and all(
+                self._marks_a.column(name) == self._marks_b.column(name)
+                for name in {"item", "tools", *self._leave_out}
+            )
+            and all(map(operator.eq, self._a.column("marker"), self._b.column("marker")))
+        )
 
     def _compare(self, at: int, partner: int) -> None:
         differing = [
