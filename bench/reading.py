@@ -17,6 +17,7 @@ import msgspec
 from bench.size import callmark, short_id, write_recorded
 from callmark.compare.compare import CompareOptions, SideLines, compare_runs
 from callmark.records.report import Report, ReportHeader
+from callmark.reports.html.indexed_run import find_index
 from callmark.reports.html.page import write_run_page
 from callmark.run.indexing import IndexRows
 from callmark.run.play import cross_scorer
@@ -91,7 +92,8 @@ def _compare(a: Path, b: Path) -> None:
 def _write_page(results: Path, report: Report) -> None:
     with Path(os.devnull).open("wb") as stream:
         read = lambda: read_results(results)  # noqa: E731
-        write_run_page(stream, report, read, name="run", cross_score=cross_scorer())
+        index = find_index(results)
+        write_run_page(stream, report, read, name="run", cross_score=cross_scorer(), index=index)
 
 
 def _open(results: Path, report: Report) -> None:

@@ -11,6 +11,7 @@ from typing import IO, Annotated, get_args
 
 import msgspec
 
+from callmark._version import __version__
 from callmark.compare.metrics import (
     MetricPart,
     PairedSides,
@@ -575,8 +576,9 @@ class SideLines:
         they are; None: read them."""
         if self._as_stored or not self._is_alike or self.path.stat().st_size < SMALLEST:
             return None
-        index = find_index(self.path)
-        if index is None:
+        parts = read_index(self.path, version=__version__)
+        index = parts and unpack_index(parts, partial(result_at, self.path))
+        if not index:
             return None
         ours = {one.mark.name: one.mark for one in added_scorers()}
         for scoring in index.numbers.scorings:
@@ -622,14 +624,6 @@ class SideLines:
 def _is_of_this_scorer(scoring: Scoring) -> bool:
     """Whether this scorer wrote the line, with the settings that it names."""
     return scoring == scoring.marked(SCORER_VERSION)
-
-
-def find_index(results: Path) -> RunIndex | None:
-    parts = read_index(results)
-    if parts is None:
-        return None
-    size = results.stat().st_size
-    return unpack_index(parts.numbers, parts.rows, size, partial(result_at, results))
 
 
 class ScoredOtherwise(Exception):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from contextlib import suppress
 from typing import Annotated, Literal
 
 import msgspec
@@ -417,8 +416,10 @@ def _mark(text: str) -> int:
     if not text:
         return UNKNOWN
     if len(text) == _SHA256 and text.isalnum() and text.isascii():
-        with suppress(ValueError):  # a hash in hexadecimal is one already
+        try:  # a hash in hexadecimal is one already
             return int(text[:16], 16) | 1
+        except ValueError:
+            pass
     return _mark_of(text.encode("utf-8", "surrogatepass"))
 
 

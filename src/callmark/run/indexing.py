@@ -8,6 +8,7 @@ from tempfile import TemporaryFile
 
 import msgspec
 
+from callmark._version import __version__
 from callmark.errors import OutputFailed
 from callmark.records.results import Result, Scoring
 from callmark.records.samples import Expectation
@@ -65,4 +66,5 @@ class IndexRows:
                 chance=summariser.pairs,
             )
             with suppress(OutputFailed, OSError):  # readers can do without it
-                write_index(self._out, written.sha256, msgspec.msgpack.encode(numbers), rows)
+                parts = msgspec.msgpack.encode(numbers), rows
+                write_index(self._out, written.sha256, parts, version=__version__)

@@ -11,7 +11,6 @@ from typing import BinaryIO
 
 import msgspec
 
-from callmark._version import __version__
 from callmark.store.files import atomic_writer, open_input
 
 ENDING = ".index"
@@ -40,19 +39,24 @@ class IndexParts(msgspec.Struct, frozen=True):
 
     numbers: bytes
     rows: bytes
+    results_bytes: int
 
 
 def index_path(results: Path) -> Path:
     return results.with_name(results.name + ENDING)
 
 
-def write_index(results: Path, results_sha256: str, numbers: bytes, rows: BinaryIO) -> None:
-    """Beside results of this hash. `rows` is read from its beginning."""
+def write_index(
+    results: Path, results_sha256: str, parts: tuple[bytes, BinaryIO], *, version: str
+) -> None:
+    """Beside results of this hash: the numbers, and the rows from their beginning. `version`: of
+    callmark; another one does not believe it."""
+    numbers, rows = parts
     rows.seek(0)
     sha256 = _hashed(rows, numbers)
     head = _Head(
         index=_VERSION,
-        callmark=__version__,
+        callmark=version,
         byteorder=sys.byteorder,
         results_bytes=results.stat().st_size,
         results_sha256=results_sha256,
@@ -66,13 +70,13 @@ def write_index(results: Path, results_sha256: str, numbers: bytes, rows: Binary
         copyfileobj(rows, stream)
 
 
-def read_index(results: Path) -> IndexParts | None:
+def read_index(results: Path, *, version: str) -> IndexParts | None:
     """The index of these very bytes, if there is one that this version wrote: the results are
     hashed, which is a small part of what reading them takes."""
     try:
         with index_path(results).open("rb") as stream:
             head = msgspec.json.decode(stream.readline(_LONGEST_HEAD), type=_Head)
-            if not _is_ours(head, results):
+            if not _is_ours(head, results, version):
                 return None
             numbers = stream.read(head.numbers_bytes)
             rows = stream.read(head.rows_bytes + 1)
@@ -84,7 +88,9 @@ def read_index(results: Path) -> IndexParts | None:
             found = _hashed(stream)
     except (OSError, msgspec.MsgspecError, UnicodeError):
         return None
-    return IndexParts(numbers, rows) if found == head.results_sha256 else None
+    if found != head.results_sha256:
+        return None
+    return IndexParts(numbers, rows, head.results_bytes)
 
 
 def _hashed(stream: BinaryIO, before: bytes = b"") -> str:
@@ -94,7 +100,7 @@ def _hashed(stream: BinaryIO, before: bytes = b"") -> str:
     return sha256.hexdigest()
 
 
-def _is_ours(head: _Head, results: Path) -> bool:
-    ours = (_VERSION, __version__, sys.byteorder)
+def _is_ours(head: _Head, results: Path, version: str) -> bool:
+    ours = (_VERSION, version, sys.byteorder)
     size = results.stat().st_size
     return (head.index, head.callmark, head.byteorder) == ours and head.results_bytes == size

@@ -9,7 +9,7 @@ from functools import cached_property, partial
 from heapq import nsmallest
 from itertools import accumulate
 from operator import eq, le, lt
-from typing import Annotated
+from typing import Annotated, Protocol
 
 import msgspec
 
@@ -171,20 +171,28 @@ _decode_rows = msgspec.json.Decoder(list[_ReadRow]).decode
 _decode_traits = msgspec.json.Decoder(TrialTraits).decode
 
 
-def unpack_index(
-    numbers: bytes, rows: bytes, size: int, line_at: Callable[[int], Result]
-) -> RunIndex | None:
-    """None: it does not hold what an index has to. `size`: bytes of the results; `line_at`: the
-    result that begins at a byte."""
+class Parts(Protocol):
+    """What a file of it holds; `results_bytes`: how large the results are."""
+
+    @property
+    def numbers(self) -> bytes: ...
+    @property
+    def rows(self) -> bytes: ...
+    @property
+    def results_bytes(self) -> int: ...
+
+
+def unpack_index(parts: Parts, line_at: Callable[[int], Result]) -> RunIndex | None:
+    """None: it does not hold what an index has to. `line_at`: the result that begins at a byte."""
     try:
-        known = _decode_numbers(numbers)
-        found = _decode_rows(b"[" + rows[:-1].replace(b"\n", b",") + b"]")
+        known = _decode_numbers(parts.numbers)
+        found = _decode_rows(b"[" + parts.rows[:-1].replace(b"\n", b",") + b"]")
         if known.order is not None:
             order = known.order.numbers()
             if sorted(order) != list(range(len(found))):
                 return None
             found = [found[at] for at in order]
-        index = RunIndex(known, found, size)
+        index = RunIndex(known, found, parts.results_bytes)
         index.audit(line_at)
     except (msgspec.MsgspecError, ValueError, TypeError, OverflowError, LookupError, BadInput):
         return None

@@ -6,6 +6,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import operator
 from array import array
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -33,6 +34,7 @@ from callmark.reports.html.overview import (
 from callmark.reports.layout import one_line
 from callmark.resources import data_path
 from callmark.store.files import read_results
+from callmark.store.run_index import SMALLEST
 from callmark.summary.failing import (
     FALLS_SHORT,
     NOT_SCORED,
@@ -41,7 +43,8 @@ from callmark.summary.failing import (
     failing_rows,
     list_trial,
 )
-from callmark.summary.metrics import ChanceSample, CrossScore, Subset
+from callmark.summary.metrics import ChanceSample, CrossScore, Pair, Subset
+from callmark.summary.run_index import RunIndex
 from callmark.summary.summary import DEFAULT_SEED
 from callmark.summary.trials import Trials
 
@@ -436,7 +439,7 @@ def _text(text: str) -> str:
 Read = Callable[[], Iterator[Result]]
 
 
-class PageResult(msgspec.Struct, frozen=True, kw_only=True):
+class PageResult(msgspec.Struct, frozen=True):
     """One trial as the page shows it: a line of results without what is the same in all lines."""
 
     sample_id: str
@@ -468,8 +471,11 @@ class PageSample(msgspec.Struct, frozen=True):
     sides: tuple[PageSide, ...]
 
 
+_shown = operator.attrgetter(*PageResult.__struct_fields__)
+
+
 def page_result(result: Result) -> PageResult:
-    return PageResult(**{name: getattr(result, name) for name in PageResult.__struct_fields__})
+    return PageResult(*_shown(result))
 
 
 def page_sample(result: Result) -> bytes:
@@ -524,12 +530,18 @@ def _shorten_text(text: str, room: int) -> str:
 def write_html(finished: FinishedRun, stream: BinaryIO) -> None:
     """Without trials the page shows the report alone."""
     results = finished.results
+    index = None
+    if results is not None and results.stat().st_size >= SMALLEST:
+        from callmark.reports.html.indexed_run import find_index
+
+        index = find_index(results)
     write_run_page(
         stream,
         finished.report,
         lambda: iter(()) if results is None else read_results(results),
         name="report" if results is None else run_name(results),
         cross_score=finished.cross_score,
+        index=index,
     )
 
 
@@ -546,9 +558,15 @@ def write_run_page(
     *,
     name: str,
     cross_score: CrossScore | None = None,
+    index: RunIndex | None = None,
 ) -> None:
-    """`read` opens the results, each time anew. `cross_score` gives the distribution of chance."""
+    """`read` opens the results, each time anew. `cross_score` gives the distribution of chance;
+    `index`: of these results."""
     survey = Survey(report, cross_score)
+    if index is not None:
+        from callmark.reports.html.indexed_run import survey_of
+
+        survey = survey_of(report, cross_score, index)
     with TemporaryFile() as spool:
         sizes: array[int] = array("I")
         for result in read():
@@ -567,12 +585,12 @@ def write_run_page(
         )
         with PageFile(stream, name) as page:
             page.head(run_head(report, name, survey.distribution(), choice.counts()))
-            index = IndexBuilder()
+            listing = IndexBuilder()
             for at, (row, encoded) in enumerate(zip(survey.judged(read), full, strict=True)):
                 place = page.sample(encoded) if choice.full[at] else NOT_IN_THE_FILE
                 if choice.rows[at]:
-                    index.add(row, place)
-            page.index(index.built())
+                    listing.add(row, place)
+            page.index(listing.built())
 
 
 class Survey:
@@ -596,11 +614,7 @@ class Survey:
         """`size`: what all of it takes in a file, where it is written to one."""
         row = row_of(result, (), self._trials.add(result))
         self._candidates.offer(result.sample_id, result.trial, row=row.cost, size=size)
-        self._room -= row.cost
-        if self._room < 0:
-            self.rows = None
-        elif self.rows is not None:
-            self.rows.append(row)
+        self._keep(row)
         self._samples.append(result.index)
         scores = result.scores
         if scores is None or result.status == "error":
@@ -609,6 +623,13 @@ class Survey:
             self._own[bin_of(scores.lax.f1)] += 1
             if self._cross_score is not None:
                 self._chance.add(result)
+
+    def _keep(self, row: Row) -> None:
+        self._room -= row.cost
+        if self._room < 0:
+            self.rows = None
+        elif self.rows is not None:
+            self.rows.append(row)
 
     def falls_short(self) -> dict[int, tuple[str, ...]]:
         """By the place of a sample in its dataset: the gates that it falls short of."""
@@ -621,7 +642,7 @@ class Survey:
         short, warnings = self.falls_short(), self._report.warning_gates
         rows = map(row_of, read()) if self.rows is None else self.rows
         for index, row in zip(self._samples, rows, strict=True):
-            yield judge_row(row, short.get(index, ()), warnings)
+            yield judge_row(row, short[index], warnings) if index in short else row
 
     def choice(self) -> TrialChoice:
         """First what failed or was lost, then what falls short of a gate that passed."""
@@ -638,9 +659,11 @@ class Survey:
     def distribution(self) -> Distribution:
         chance: Counter[int] | None = None
         if self._cross_score is not None:
-            pairs = self._chance.pairs(self._cross_score)
-            chance = Counter(bin_of(pair.chance) for pair in pairs)
+            chance = Counter(bin_of(pair.chance) for pair in self._pairs(self._cross_score))
         return Distribution(shares_of(self._own), None if chance is None else shares_of(chance))
+
+    def _pairs(self, cross_score: CrossScore) -> Sequence[Pair]:
+        return self._chance.pairs(cross_score)
 
 
 def falling_short(
