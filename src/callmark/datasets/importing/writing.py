@@ -290,7 +290,8 @@ class _Seen:
         """Fixtures belong to a sample, not to a trial: the first trial that made a call decides.
         What is the same call is said by the tools of the sample, which are its first trial's."""
         tools = want_object(entry.item.get("metadata")).get("tools")
-        offer = _mark(*(one for one in tools or () if isinstance(one, dict)))
+        brought = [one for one in tools if isinstance(one, dict)] if isinstance(tools, list) else []
+        offer = _mark(*brought)
         if self._offers.setdefault(entry.sample_id, offer).value != offer:
             if entry.fixtures:
                 self._desk.notes.add("other_tools_in_trial", entry.line, entry.sample_id)
