@@ -105,7 +105,7 @@ _SPECIAL = frozenset(
     map(
         stem,
         "arm disarm waive upgrade downgrade reserve lock unlock enable disable activate deactivate"
-        " subscribe unsubscribe extend renew redeem archive restore invite".split(),
+        " subscribe unsubscribe extend renew redeem archive invite".split(),
     )
 )
 _EN_ADVERBS = (
