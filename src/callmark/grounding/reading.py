@@ -403,7 +403,9 @@ def read_leaf(text: str) -> tuple[Value, ...]:
     if len(text) > LONGEST_LEAF:
         return values
     is_code = text.isalnum() and text[0].isalpha() and text[0] != "P"
-    if is_code and [(one.kind, one.text, one.inner) for one in values] == [("identifier", text, ())]:
+    if is_code and [(one.kind, one.text, one.inner) for one in values] == [
+        ("identifier", text, ())
+    ]:
         return values  # nothing is measured or counted in it
     duration = _iso_duration(text)
     if duration is not None:
