@@ -449,13 +449,17 @@ class PolarFields:
     def _row_of(
         self, key: PolarKey, words: ClauseWords, sentence: Span, binder: Binder
     ) -> Polar | None:
-        """With several records that say different things, the one that is meant has to be named."""
-        if self._is_alone(key):
+        """With several records that say different things, the one that is meant has to be named;
+        where all say the same, any of them would do, and the one that is named is told."""
+        if len(key.rows) == 1 and self._is_alone(key):
             return key.rows[0]
         subject = binder.subject_of(Value(*words.span, "quote", ""), sentence)
+        named = None if subject is None else key.meant(subject.records)
+        if self._is_alone(key):
+            return named or key.rows[0]
         if subject is None or (key.words.is_state and subject.inherited):
             return None
-        return key.meant(subject.records)
+        return named
 
     def _is_alone(self, key: PolarKey) -> bool:
         """Is there nothing else that could be meant, or would it say the same?"""

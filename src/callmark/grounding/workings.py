@@ -14,8 +14,8 @@ from callmark.grounding.arithmetic import Steps, Wanted, products, share_of, sha
 from callmark.grounding.binding import NEAREST, Binder
 from callmark.grounding.match import Said
 from callmark.grounding.numbers import SCALE, TOLERANCE, decimal_text
-from callmark.grounding.reading import convert, dimension_of, is_money
-from callmark.grounding.record_tree import Field, RecordIndex, key_stems, stem
+from callmark.grounding.reading import convert, dimension_of, is_money, is_money_key
+from callmark.grounding.record_tree import Field, RecordIndex, key_stems, key_words, stem
 from callmark.grounding.spans import WIDE, Outline, OutlineLine, Span
 from callmark.grounding.sums import ResultSum, ResultSums, days_between, minutes_between
 from callmark.grounding.text import once
@@ -203,7 +203,32 @@ class Workings:
             factors,
             self._columns(value),
         ) or arithmetic.of_two(value, [one.readings[0] for one in run])
-        return None if found is None else _worked(found)
+        if found is None or self._is_digit_apart(value, found):
+            return None
+        return _worked(found)
+
+    def _is_digit_apart(self, value: Value, found: arithmetic.Sum) -> bool:
+        """$7.76 from 3.76 and 4: any amount is a digit that stands somewhere away from a like one.
+        Unless that digit is an amount as well."""
+        if found.rule not in ("sum", "difference") or len(found.operands) != 2:
+            return False
+        if decimals_of(value) < arithmetic.CENTS and not self.is_money(value):
+            return False
+        digits = {one for one in map(abs, found.operands) if one < 10 * SCALE and one % SCALE == 0}
+        return not digits <= self._small_amounts
+
+    @once
+    def _small_amounts(self) -> frozenset[int]:
+        """Whole amounts below 10 that the answer or a result calls money."""
+        stated = {
+            abs(one.readings[0]) for one in self.values if one.readings and self.is_money(one)
+        }
+        held = {
+            field.number
+            for field in self.index.tree.fields
+            if field.number and field.number < 10 * SCALE and is_money_key(key_words(field.key))
+        }
+        return frozenset(stated | held)
 
     def _first_of(self, line: OutlineLine) -> int:
         """Where what it belongs to begins: its heading, or the lines beside it in a list."""
@@ -278,7 +303,7 @@ class Workings:
         ):
             operands += more(value, sentence)
             found = work_out(wanted, operands, steps, at_most)
-            if found is not None:
+            if found is not None and not self._is_digit_apart(value, found):
                 return _worked(found)
         return None
 

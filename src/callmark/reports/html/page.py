@@ -9,7 +9,6 @@ import json
 from array import array
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from tempfile import TemporaryFile
 from types import TracebackType
 from typing import Any, BinaryIO, Self
@@ -34,6 +33,7 @@ from callmark.reports.html.overview import (
 from callmark.reports.layout import one_line
 from callmark.resources import data_path
 from callmark.store.files import read_results
+from callmark.store.runs import run_name
 from callmark.summary.failing import failing_rows
 from callmark.summary.metrics import ChanceSample, CrossScore, Subset
 from callmark.summary.summary import DEFAULT_SEED
@@ -573,12 +573,6 @@ def write_html(finished: FinishedRun, stream: BinaryIO) -> None:
         name="report" if results is None else run_name(results),
         cross_score=finished.cross_score,
     )
-
-
-def run_name(results: Path) -> str:
-    """A run goes by its folder, or by its file where that has a name of its own."""
-    whole = results.resolve()
-    return whole.parent.name or whole.stem if whole.name == "results.jsonl" else whole.stem
 
 
 def write_run_page(
