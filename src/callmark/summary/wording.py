@@ -269,6 +269,7 @@ RULES: dict[str, Wording] = {
     "count": Wording("count", "Things are counted and compared with what the results list."),
     "misread": Wording("misread", "A number is compared with those that one slip makes of it."),
     "value": Wording("value", "A value is looked up in everything that was served or said."),
+    "baseless": Wording("without a base", "Of the values together, most must have been served."),
     "prose": Wording("value in prose", "A value is looked up in the long texts that were served."),
     "link": Wording("link", "An address is looked up in everything that was served or said."),
     "identifier": Wording("identifier", "An identifier is compared with those that were served."),
