@@ -32,8 +32,7 @@ from callmark.reports.html.overview import (
 )
 from callmark.reports.layout import one_line
 from callmark.resources import data_path
-from callmark.store.files import read_results
-from callmark.store.runs import run_name
+from callmark.store.files import read_results, run_name
 from callmark.summary.failing import failing_rows
 from callmark.summary.metrics import ChanceSample, CrossScore, Subset
 from callmark.summary.summary import DEFAULT_SEED
