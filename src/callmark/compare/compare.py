@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Annotated, get_args
 
 import msgspec
 
+from callmark._version import __version__
 from callmark.compare.metrics import (
     MetricPart,
     PairedSides,
@@ -62,11 +63,14 @@ from callmark.store.files import (
     encode_result,
     read_json_record,
     read_results,
+    result_at,
 )
+from callmark.store.run_index import SMALLEST, read_index
 from callmark.store.runs import file_of, is_report
 from callmark.store.spending import Measured, average_spending, read_spending
 from callmark.summary.gates import is_measure
 from callmark.summary.metrics import CrossScore, Subset
+from callmark.summary.run_index import RunIndex, unpack_index
 from callmark.summary.trials import ConflictingResults, Trials
 
 SEED = 42
@@ -493,19 +497,18 @@ def compare_runs(
             f"{report}: is a report, {results} are results: name the results of both"
             " (paired), or both reports (differences only)"
         )
-    return compare_read((a, read_side(a, progress)), (b, read_side(b, progress)), options)
+    return compare_read(options, (a, read_side(a, progress)), (b, read_side(b, progress)))
 
 
-def compare_read(
-    a: tuple[SideLines, Side], b: tuple[SideLines, Side], options: CompareOptions
-) -> Comparison:
+def compare_read(options: CompareOptions, *read: tuple[SideLines, Side]) -> Comparison:
     """Two sides that were read to their ends, with all that stands beside their results."""
+    (a, side_a), (b, side_b) = read
     options = msgspec.structs.replace(options, scorer_version=SCORER_VERSION)
-    found = compare_sides(a[1], b[1], options)
-    said = dict.fromkeys((*a[0].warnings(), *b[0].warnings()))
+    found = compare_sides(side_a, side_b, options)
+    said = dict.fromkeys((*a.warnings(), *b.warnings()))
     return msgspec.structs.replace(
         found,
-        timing=compare_spending(a[0].path, b[0].path, options.max_ratio),
+        timing=compare_spending(a.path, b.path, options.max_ratio),
         warnings=(*found.warnings, *said),
     )
 
@@ -573,6 +576,24 @@ class SideLines:
         if self._rescored is not None:
             return self._rescored.warnings()
         return [measures_kept(name) for name in self._unloaded]
+
+    def index(self) -> RunIndex | None:
+        """What a run left for those who would read all of its lines, where they can be taken as
+        they are; None: read them."""
+        if self._as_stored or not self._is_alike or self.path.stat().st_size < SMALLEST:
+            return None
+        parts = read_index(self.path, version=__version__)
+        index = parts and unpack_index(parts, partial(result_at, self.path))
+        if not index:
+            return None
+        ours = {one.mark.name: one.mark for one in added_scorers()}
+        for scoring in index.numbers.scorings:
+            marks = {mark.name: mark for mark in scoring.added}
+            if not _is_of_this_scorer(scoring) or not ours.items() <= marks.items():
+                return None
+            self._unloaded.update(dict.fromkeys(marks.keys() - ours.keys()))
+        self.cross_score = cross_scorer()
+        return index
 
     def _stored(self) -> Iterator[Result]:
         ours = {one.mark.name: one.mark for one in added_scorers()}
@@ -644,9 +665,13 @@ def read_side(lines: SideLines, progress: Progress | None) -> Side:
 
 
 def _filled(lines: SideLines, progress: Progress | None) -> Side:
-    results = lines.read()
+    index = lines.index()
+    results = iter(()) if index is not None else lines.read()
     side = Side(str(lines.path), lines.cross_score, scored_again=lines.is_scored_again)
     done = 0
+    if index is not None:
+        side.take(index, partial(result_at, lines.path))
+        done = len(index)
     for done, result in enumerate(results, start=1):
         side.add(result)
         if progress is not None:

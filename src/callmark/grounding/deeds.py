@@ -252,8 +252,10 @@ def find_deeds(
 ) -> Iterator[Deed]:
     """What the answer says was done, one after the other. Where no tool `can_write`, only what was
     done for somebody: `the CEO has been replaced` is news of others."""
-    done = [(call, _call_kinds(call.name, call.description)) for call in calls]
+    done: list[tuple[DoneCall, frozenset[CallKind]]] | None = None
     for one in _claims(outline, can_write):
+        if done is None:  # most answers tell of no deed
+            done = [(call, _call_kinds(call.name, call.description)) for call in calls]
         turn = turn_at(one.start)
         before = [
             (call, kinds)

@@ -40,12 +40,13 @@ from callmark.reports.html.page import (
     Row,
     TrialChoice,
     excerpt_of,
-    facets_of,
     page_json,
     page_result,
+    traits_facets,
 )
 from callmark.reports.layout import Style, one_line, round_text
 from callmark.store.files import run_names
+from callmark.summary.failing import list_trial
 from callmark.summary.metrics import in_words, label_of, sentence_of
 
 LABELS: dict[str, str] = {
@@ -166,7 +167,8 @@ class PagePairs:
 
     def _row(self, result: Result, before: _Kept, after: _Kept) -> Row:
         same = before.answer == after.answer
-        facets = facets_of(result, self._flips.lost.get(result.sample_id, ()))
+        listed = list_trial(result)
+        facets = traits_facets(listed.traits, self._flips.lost.get(result.sample_id, ()))
         gained = self._flips.gained.get(result.sample_id, ())
         both = self._flips.neither.get(result.sample_id, ())
         answer = "same answer" if same else "another answer"
@@ -174,7 +176,7 @@ class PagePairs:
         return Row(
             sample_id=result.sample_id,
             trial=result.trial,
-            text=excerpt_of(result),
+            text=excerpt_of(listed),
             facets={**facets, "gained": gained, "both": both, "status": status},
             numbers=(before.lax, after.lax),
         )
