@@ -16,7 +16,7 @@ def build_parser() -> CommandParser:
         Write the tool specs that --registry reads, from Python functions, an MCP
         server or an OpenAPI document.
 
-        No tool is called. Types, defaults and docstrings become JSON Schema; an
+        No tool is called. Types, defaults and docstrings become JSON Schema. An
         operation of an OpenAPI document becomes a tool with its parameters and the
         fields of its JSON body. Tools that the file already has are replaced, others
         are kept.

@@ -497,19 +497,18 @@ def compare_runs(
             f"{report}: is a report, {results} are results: name the results of both"
             " (paired), or both reports (differences only)"
         )
-    return compare_read((a, read_side(a, progress)), (b, read_side(b, progress)), options)
+    return compare_read(options, (a, read_side(a, progress)), (b, read_side(b, progress)))
 
 
-def compare_read(
-    a: tuple[SideLines, Side], b: tuple[SideLines, Side], options: CompareOptions
-) -> Comparison:
+def compare_read(options: CompareOptions, *read: tuple[SideLines, Side]) -> Comparison:
     """Two sides that were read to their ends, with all that stands beside their results."""
+    (a, side_a), (b, side_b) = read
     options = msgspec.structs.replace(options, scorer_version=SCORER_VERSION)
-    found = compare_sides(a[1], b[1], options)
-    said = dict.fromkeys((*a[0].warnings(), *b[0].warnings()))
+    found = compare_sides(side_a, side_b, options)
+    said = dict.fromkeys((*a.warnings(), *b.warnings()))
     return msgspec.structs.replace(
         found,
-        timing=compare_spending(a[0].path, b[0].path, options.max_ratio),
+        timing=compare_spending(a.path, b.path, options.max_ratio),
         warnings=(*found.warnings, *said),
     )
 

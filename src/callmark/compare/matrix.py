@@ -38,7 +38,7 @@ def compare_many(
             )
     read = [(lines, read_side(lines, progress)) for lines in runs]
     base, *others = read
-    comparisons = tuple(compare_read(base, other, options) for other in others)
+    comparisons = tuple(compare_read(options, base, other) for other in others)
     found = {one.decision for one in comparisons}
     return RunMatrix(
         decision=next(decision for decision in WORST_FIRST if decision in found),

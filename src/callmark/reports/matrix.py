@@ -25,7 +25,7 @@ from callmark.reports.compare import (
 from callmark.reports.layout import Block, Cell, Style, Table, TextLine, line, one_line, round_text
 from callmark.reports.markdown import as_code, as_text, fit_sections, table
 from callmark.reports.terminal import interval
-from callmark.store.runs import run_names
+from callmark.store.files import run_names
 from callmark.summary.metrics import label_of
 
 LONGEST_NAME = 60

@@ -406,8 +406,8 @@ class Here:
         self._lost_in_a_row = 0 if played.error is None else self._lost_in_a_row + 1
         if self._lost_in_a_row >= LOST_IN_A_ROW:
             raise Incomplete(
-                f"{LOST_IN_A_ROW} trials in a row were lost, the last one to: {played.error};"
-                " what is finished is kept: run the same command with --resume when that is mended"
+                f"{LOST_IN_A_ROW} trials in a row were lost, the last one to: {played.error}."
+                " What is finished is kept: run the same command with --resume when that is fixed."
             )
 
     def _finish(self, played: Played, kept: FinishedTrials | None) -> None:

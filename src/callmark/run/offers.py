@@ -156,15 +156,15 @@ class ToolsOfResults:
             raise FingerprintMismatch(
                 f"{self._results}: was made with other tools than those at hand:"
                 f" tool_registry_sha256 is {sha256}, that of {self._name}"
-                f" {self.at_hand.registry.sha256}; copy {path.name}, which a run writes beside its"
-                " results, to this place too, or name the tools with --registry (an older version"
-                " wrote none: run it again)"
+                f" {self.at_hand.registry.sha256}. Copy {path.name}, which a run writes beside its"
+                " results, to this place too, or name the tools with --registry. (An older version"
+                " wrote none: run it again.)"
             )
         registry = open_registry(str(path))
         if registry.sha256 != sha256:
             raise FingerprintMismatch(
                 f"{path}: was changed since the run wrote it: tool_registry_sha256 of the results"
-                f" is {sha256}, that of this file {registry.sha256}; copy it again from the run,"
+                f" is {sha256}, that of this file {registry.sha256}. Copy it again from the run,"
                 " or name the tools with --registry"
             )
         if self._allowlist is not None:

@@ -388,8 +388,8 @@ class _Play:
         if entry.served and self._faulty is not None and self._faulty.may_strike(entry.name):
             raise UsageError(
                 f"--faults: sample {self.input.sample.sample_id}: the recording holds what"
-                f" {entry.name} answered, so nothing can go wrong with it: leave the results out of"
-                " the recording, so that the fixtures answer"
+                f" {entry.name} answered, so nothing can go wrong with it. Leave the results out of"
+                " the recording, so that the fixtures answer."
             )
         return entry
 

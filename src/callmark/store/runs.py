@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -53,18 +53,6 @@ def as_it_is_now(path: str) -> str:
     if target is None or parts[:2] != LATEST.parts:
         return path
     return os.path.normpath(RUNS.joinpath(target, *parts[2:]))
-
-
-def run_name(results: Path) -> str:
-    """A run goes by its folder, or by its file where that has a name of its own."""
-    whole = results.resolve()
-    return whole.parent.name or whole.stem if whole.name == RESULTS else whole.stem
-
-
-def run_names(results: Sequence[str]) -> tuple[str, ...]:
-    """Short, as long as they tell the runs apart."""
-    short = tuple(run_name(Path(path)) for path in results)
-    return short if len(set(short)) == len(short) else tuple(results)
 
 
 def _claim(name: str) -> Path:

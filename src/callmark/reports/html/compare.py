@@ -45,7 +45,7 @@ from callmark.reports.html.page import (
     traits_facets,
 )
 from callmark.reports.layout import Style, one_line, round_text
-from callmark.store.runs import run_names
+from callmark.store.files import run_names
 from callmark.summary.failing import list_trial
 from callmark.summary.metrics import in_words, label_of, sentence_of
 

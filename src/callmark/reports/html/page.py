@@ -32,9 +32,8 @@ from callmark.reports.html.overview import (
 )
 from callmark.reports.layout import one_line
 from callmark.resources import data_path
-from callmark.store.files import read_results
+from callmark.store.files import read_results, run_name
 from callmark.store.run_index import SMALLEST
-from callmark.store.runs import run_name
 from callmark.summary.failing import (
     FALLS_SHORT,
     NOT_SCORED,
