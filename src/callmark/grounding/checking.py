@@ -156,7 +156,7 @@ class Checker:
         fields, wrong = self.index.stating(value, turn), list[Field]()
         if value.unit or value.form.factor > 1:
             fields, wrong = self.measures.in_its_unit(value, fields)
-        joined = self._joined(value, turn)
+        joined = self._joined(value, turn) if value.text.isdecimal() else None
         if joined is not None:
             return joined
         if self._is_small(value):

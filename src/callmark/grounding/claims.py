@@ -134,7 +134,7 @@ def read_place(outline: Outline, value: Value, index: RecordIndex, turn: int | N
 
 def find_joined_name(text: str, value: Value, index: RecordIndex, turn: int | None) -> Field | None:
     """`HAT 023`: digits that are an identifier with the words before them."""
-    if not value.text.isdecimal() or len(value.text) < 2:
+    if len(value.text) < 2:
         return None
     if text[value.start - 1 : value.start] not in ("", " ", "#", "\n"):
         return None
