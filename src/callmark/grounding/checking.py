@@ -107,8 +107,8 @@ class Checker:
         return SaidUnits(self.said)
 
     @once
-    def _sizes(self) -> claims.Sizes:
-        return claims.Sizes(self.index)
+    def _sizes(self) -> claims.LetteredSizes:
+        return claims.LetteredSizes(self.index)
 
     @once
     def _slips(self) -> Slips:
@@ -200,6 +200,8 @@ class Checker:
         return None
 
     def _unsupported(self, value: Value) -> StatementFinding:
+        if value.kind == "url" and claims.SITE.fullmatch(value.text):
+            return self._found(value, "unchecked", "site")
         if value.kind in ("url", "email"):
             return self._found(value, "unsupported", "link")
         if self.index.is_prose:

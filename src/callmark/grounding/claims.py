@@ -59,6 +59,8 @@ _PACE = re.compile(r"\s?(?:/|per\b|pro\b|por\b|par\b|je\b|a\s)\s?(?:km|mi|miles?
 _PLACE = re.compile(r"#[1-9]\d{0,3}")
 MOST_PLACES = 200
 
+# A site that is recommended says nothing of the results; a page of it may.
+SITE = re.compile(r"(?:https?://)?[^/?#\s]+/?", re.IGNORECASE)
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _WORDS_BEFORE = re.compile(r"(?<![^\W\d_])(?:[^\W\d_]+ ){0,2}[^\W\d_]+[ #]{1,2}$")
 _LETTERS = re.compile(r"[A-Za-z]{1,3}(?![A-Za-z0-9])")
@@ -148,7 +150,7 @@ def find_joined_name(text: str, value: Value, index: RecordIndex, turn: int | No
     return None
 
 
-class Sizes:
+class LetteredSizes:
     """Leaves such as `4K` or `1080p`, by the letters that stand right after their digits. A small
     number that has the same letters is one of these, whoever else says the number."""
 

@@ -105,7 +105,7 @@ _SPECIAL = frozenset(
     map(
         stem,
         "arm disarm waive upgrade downgrade reserve lock unlock enable disable activate deactivate"
-        " subscribe unsubscribe extend renew redeem archive restore invite".split(),
+        " subscribe unsubscribe extend renew redeem archive invite".split(),
     )
 )
 _EN_ADVERBS = (
@@ -443,7 +443,7 @@ def _keys_in(value: Json) -> list[str]:
         one = left.pop()
         if isinstance(one, dict):
             found += one
-            left += one.values()
+            left += [below for below in one.values() if isinstance(below, (dict, list))]
         elif isinstance(one, list):
             left += one[:2]
     return found[:MOST_KEYS]

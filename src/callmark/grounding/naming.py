@@ -293,8 +293,10 @@ class GivenNames:
                         found.setdefault((is_first, word), []).append((name, field))
         for record in self._tree.records:  # first_name and last_name
             for full in record.names if len(record.fields) <= MOST_FIELDS else ():
+                if len(full.split()) != 2:
+                    continue
                 name = tuple(map(fold, full.split()))
-                if len(name) == 2 and full not in (one.value for one in record.fields):
+                if full not in [one.value for one in record.fields]:
                     half = next((one for one in record.fields if one.value in full.split()), None)
                     if half is not None and all(map(str.isalpha, name)):
                         found.setdefault((True, name[0]), []).append((name, half))

@@ -347,7 +347,7 @@ _FOREIGN = {
     "fr": frozenset("le la les un une et pas de avec sans mais il y dispose".split()),
 }
 _BEYOND_LATIN = re.compile(r"[^\W\d_\u0000-\u024f\u1e00-\u1eff]{2}")
-_WORD = re.compile(r"[^\W\d_]+")
+_WORD = re.compile(r"\b[^\W\d_]+\b")  # `hat` is a word, in `HAT023` it is none
 LEAST = 3  # common words that give a language away
 
 

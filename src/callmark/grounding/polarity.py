@@ -326,12 +326,10 @@ class PolarFields:
         is_silent = bool(found) and _SILENT.search(text, *clause) is not None
         if not found or (not is_silent and self._claims_nothing(text, clause)):
             return
-        around = {
-            root(one)
-            for one in _TOKEN.findall(
-                text, max(sentence[0], clause[0] - WIDE), min(sentence[1], clause[1] + WIDE)
-            )
-        }
+        around: set[str] = set()
+        if any(key.words.needed for key, _ in found.values()):
+            start, end = max(sentence[0], clause[0] - WIDE), min(sentence[1], clause[1] + WIDE)
+            around = {root(one) for one in _TOKEN.findall(text, start, end)}
         cannot = _CANNOT.search(text, *clause) is not None
         for key, place in found.values():
             if key.words.needed and not around.intersection(key.words.needed):

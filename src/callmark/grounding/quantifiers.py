@@ -277,15 +277,19 @@ class Amounts:
         if len(found) <= MOST_FIELDS:
             found.append(amount)
 
+    @once
+    def _heads(self) -> frozenset[str]:
+        return frozenset(noun[:2] for noun in self._by_noun)
+
+    def _rows_of(self, word: str) -> list[Amount] | None:
+        """Stems begin as their words do, but for `dying`: most words need not be stemmed."""
+        is_other = word[:2] not in self._heads and word[:1] not in self._heads
+        if is_other and word[-4:] != "ying" and word.isascii():
+            return None
+        return self._by_noun.get(root(word))
+
     def said_in(self, outline: Outline, binder: Binder) -> Iterator[AmountClause]:
-        # Stems begin as their words do, but for `dying`: most words need not be stemmed.
-        heads = {noun[:2] for noun in self._by_noun}
-        words = {
-            word
-            for word in outline.words
-            if not heads.isdisjoint((word.casefold()[:2], word[:1])) or word.endswith("ying")
-            if root(word) in self._by_noun
-        }
+        words = {word for word in outline.words if self._rows_of(word) is not None}
         places = outline.places_of(words) if words else []
         for sentence in outline.sentences if places else ():
             if bisect_left(places, sentence[0]) == bisect_left(places, sentence[1]):
@@ -302,7 +306,7 @@ class Amounts:
         tokens = tokens_of(text, clause)
         denies = any(one.word in ("not", "no") or one.word.endswith("n't") for one in tokens)
         for at, token in enumerate(tokens):
-            rows = self._by_noun.get(root(token.word))
+            rows = self._rows_of(token.word)
             if rows is None:
                 continue
             for amount in self._meant(rows, token, tokens, at, sentence, binder):

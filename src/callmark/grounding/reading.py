@@ -402,9 +402,8 @@ def read_leaf(text: str) -> tuple[Value, ...]:
     values = values_of(text)
     if len(text) > LONGEST_LEAF:
         return values
-    is_code = text.isalnum() and text[0].isalpha() and text[0] != "P"
-    read = [(one.kind, one.text, one.inner) for one in values]
-    if is_code and read == [("identifier", text, ())]:
+    may_be_code = text.isalnum() and text[0].isalpha() and text[0] != "P"
+    if may_be_code and [(one.kind, one.text) for one in values] == [("identifier", text)]:
         return values  # nothing is measured or counted in it
     duration = _iso_duration(text)
     if duration is not None:

@@ -551,18 +551,20 @@ class RecordIndex:
         )
 
     @once
+    def _lengths(self) -> list[int]:
+        """How long the texts of the results are."""
+        return [len(one.value) for one in self.tree.fields if isinstance(one.value, str)]
+
+    @once
     def is_prose(self) -> bool:
         """Are the results texts, and hardly any fields? Texts say things that no rule reads."""
-        fields = self.tree.fields
-        long = sum(isinstance(one.value, str) and len(one.value) > LONG_TEXT for one in fields)
-        return long > 0 and len(fields) - long < FEW_FIELDS
+        long = len([length for length in self._lengths if length > LONG_TEXT])
+        return long > 0 and len(self.tree.fields) - long < FEW_FIELDS
 
     @once
     def describes(self) -> bool:
         """Do the results describe something in prose, beside what their fields say?"""
-        return not self.is_prose and any(
-            isinstance(one.value, str) and len(one.value) > DESCRIPTION for one in self.tree.fields
-        )
+        return not self.is_prose and max(self._lengths, default=0) > DESCRIPTION
 
     def between(self, low: int, high: int) -> list[int]:
         """The numbers from `low` to `high` that some leaf states."""

@@ -9,6 +9,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import accumulate
+from operator import add
 from typing import Generic, NamedTuple, TypeVar, overload
 
 Owner = TypeVar("Owner")
@@ -133,12 +134,11 @@ class PlacedWords(NamedTuple):
 
 @lru_cache(maxsize=4)  # several rules look for names in one answer
 def place_words(text: str) -> PlacedWords:
-    spans = [one.span() for one in _PLACED_WORD.finditer(text)]
-    if text.isascii():
-        words: list[str] = _PLACED_WORD.findall(text.lower())
-    else:
-        words = fold_words(_PLACED_WORD.findall(text))
-    return PlacedWords(words, [start for start, _ in spans], [end for _, end in spans])
+    words: list[str] = _PLACED_WORD.findall(text)
+    starts = [one.start() for one in _PLACED_WORD.finditer(text)]
+    ends = list(map(add, starts, map(len, words)))
+    folded = _PLACED_WORD.findall(text.lower()) if text.isascii() else fold_words(words)
+    return PlacedWords(folded, starts, ends)
 
 
 class Folded:

@@ -39,7 +39,7 @@ from callmark.run.resume import (
     finished_output,
 )
 from callmark.store.files import encode_result, read_results
-from callmark.store.journal import Journal, Mode, Written, WrongTrials, open_journal
+from callmark.store.journal import Journal, Mode, OutputLines, WrongTrials, open_journal
 from callmark.store.run_index import ENDING, INDEXED
 from callmark.store.spending import encode_spending, spending_of
 from callmark.summary.summary import Summariser, SummaryState
@@ -478,7 +478,7 @@ class TrialLoop:
         self.has_begun = False  # from here on there is something to report
         self.notes: tuple[str, ...] = ()  # what became of an earlier run, for whoever resumes it
         self.results_sha256: str | None = None  # of --out, once it is written
-        self.written: Written | None = None  # by this run
+        self.written: OutputLines | None = None  # by this run
 
     def to_the_end(self, journal: Journal | None) -> None:
         """Finish every trial; then, unless too many failed, put the results in their place.

@@ -296,3 +296,15 @@ def test_sizes_are_facts_in_offers_and_whoever_said_the_number(answer, prompt, e
 )
 def test_a_digit_that_stands_about_makes_no_sum(answer, result, expected):
     assert statements(answer, result)[-1][1] == expected
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ("See https://example.org/ for more.", [("unchecked", "site")]),
+        ("See https://example.org/a/page for more.", [("unsupported", "link")]),
+    ],
+)
+def test_a_site_is_recommended_and_a_page_is_stated(answer, expected):
+    found = statements(answer, {"count": 42})
+    assert [(label, rule) for text, label, rule in found if "example" in text] == expected
