@@ -3,9 +3,11 @@ the viewer's first look and the page in seconds of CPU."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import time
+from array import array
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,10 +16,14 @@ import msgspec
 
 from bench.size import callmark, short_id, write_recorded
 from callmark.compare.compare import CompareOptions, SideLines, compare_runs
-from callmark.records.report import Report
+from callmark.records.report import Report, ReportHeader
+from callmark.reports.html.indexed_run import find_index
 from callmark.reports.html.page import write_run_page
+from callmark.run.indexing import IndexRows
 from callmark.run.play import cross_scorer
 from callmark.store.files import read_report, read_results
+from callmark.store.journal import Written
+from callmark.summary.summary import Summariser
 from callmark.view.catalogue import RunCatalogue
 from callmark.view.opened import JudgedRun, Openings
 
@@ -56,6 +62,19 @@ def _repeat(lines: list[dict[str, object]], path: Path, size: int, *, worse: boo
     return path
 
 
+def _index(results: Path) -> None:
+    """As a run leaves it behind, which these lines were not written by."""
+    summariser, rows = Summariser(cross_scorer()), IndexRows(results)
+    for result in read_results(results):
+        summariser.add(result)
+        rows.add(result, None)
+    summariser.report(ReportHeader(), ())
+    with results.open("rb") as lines:
+        sizes = array("I", map(len, lines))
+    sha256 = hashlib.sha256(results.read_bytes()).hexdigest()
+    rows.write(Written(sha256, sizes), summariser)
+
+
 def _decode(*paths: Path) -> None:
     for path in paths:
         for _ in read_results(path):
@@ -73,7 +92,8 @@ def _compare(a: Path, b: Path) -> None:
 def _write_page(results: Path, report: Report) -> None:
     with Path(os.devnull).open("wb") as stream:
         read = lambda: read_results(results)  # noqa: E731
-        write_run_page(stream, report, read, name="run", cross_score=cross_scorer())
+        index = find_index(results)
+        write_run_page(stream, report, read, name="run", cross_score=cross_scorer(), index=index)
 
 
 def _open(results: Path, report: Report) -> None:

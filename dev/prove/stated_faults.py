@@ -219,9 +219,7 @@ STATED: dict[str, StatedFault] = {
             denied_answer,
             F1,
         ),
-        StatedFault(
-            "nonsense", "a sentence about nothing, before the answer", "baseless", nonsense
-        ),
+        StatedFault("nonsense", "a sentence of nothing before the answer", "baseless", nonsense),
         StatedFault("dumped_results", "the whole result behind the answer", None, dumped, COPIED),
         StatedFault(
             "invented_argument",

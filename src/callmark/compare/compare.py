@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Annotated, get_args
 
 import msgspec
 
+from callmark._version import __version__
 from callmark.compare.metrics import (
     MetricPart,
     PairedSides,
@@ -31,6 +32,7 @@ from callmark.compare.records import (
     Listed,
     PairCounts,
     PointCheck,
+    RunMatrix,
     SideFacts,
     SpendingPair,
 )
@@ -61,11 +63,14 @@ from callmark.store.files import (
     encode_result,
     read_json_record,
     read_results,
+    result_at,
 )
+from callmark.store.run_index import SMALLEST, read_index
 from callmark.store.runs import file_of, is_report
 from callmark.store.spending import Measured, average_spending, read_spending
 from callmark.summary.gates import is_measure
 from callmark.summary.metrics import CrossScore, Subset
+from callmark.summary.run_index import RunIndex, unpack_index
 from callmark.summary.trials import ConflictingResults, Trials
 
 SEED = 42
@@ -492,13 +497,18 @@ def compare_runs(
             f"{report}: is a report, {results} are results: name the results of both"
             " (paired), or both reports (differences only)"
         )
-    side_a, side_b = _side(a, progress), _side(b, progress)
+    return compare_read(options, (a, read_side(a, progress)), (b, read_side(b, progress)))
+
+
+def compare_read(options: CompareOptions, *read: tuple[SideLines, Side]) -> Comparison:
+    """Two sides that were read to their ends, with all that stands beside their results."""
+    (a, side_a), (b, side_b) = read
     options = msgspec.structs.replace(options, scorer_version=SCORER_VERSION)
     found = compare_sides(side_a, side_b, options)
     said = dict.fromkeys((*a.warnings(), *b.warnings()))
     return msgspec.structs.replace(
         found,
-        timing=compare_spending(path_a, path_b, options.max_ratio),
+        timing=compare_spending(a.path, b.path, options.max_ratio),
         warnings=(*found.warnings, *said),
     )
 
@@ -567,6 +577,24 @@ class SideLines:
             return self._rescored.warnings()
         return [measures_kept(name) for name in self._unloaded]
 
+    def index(self) -> RunIndex | None:
+        """What a run left for those who would read all of its lines, where they can be taken as
+        they are; None: read them."""
+        if self._as_stored or not self._is_alike or self.path.stat().st_size < SMALLEST:
+            return None
+        parts = read_index(self.path, version=__version__)
+        index = parts and unpack_index(parts, partial(result_at, self.path))
+        if not index:
+            return None
+        ours = {one.mark.name: one.mark for one in added_scorers()}
+        for scoring in index.numbers.scorings:
+            marks = {mark.name: mark for mark in scoring.added}
+            if not _is_of_this_scorer(scoring) or not ours.items() <= marks.items():
+                return None
+            self._unloaded.update(dict.fromkeys(marks.keys() - ours.keys()))
+        self.cross_score = cross_scorer()
+        return index
+
     def _stored(self) -> Iterator[Result]:
         ours = {one.mark.name: one.mark for one in added_scorers()}
         try:
@@ -624,11 +652,11 @@ def write_comparison(path: Path, comparison: Comparison) -> None:
         stream.write(comparison_bytes(comparison))
 
 
-def comparison_bytes(comparison: Comparison) -> bytes:
+def comparison_bytes(comparison: Comparison | RunMatrix) -> bytes:
     return msgspec.json.format(msgspec.json.encode(comparison), indent=2) + b"\n"
 
 
-def _side(lines: SideLines, progress: Progress | None) -> Side:
+def read_side(lines: SideLines, progress: Progress | None) -> Side:
     """One side, read to its end."""
     try:
         return _filled(lines, progress)
@@ -637,9 +665,13 @@ def _side(lines: SideLines, progress: Progress | None) -> Side:
 
 
 def _filled(lines: SideLines, progress: Progress | None) -> Side:
-    results = lines.read()
+    index = lines.index()
+    results = iter(()) if index is not None else lines.read()
     side = Side(str(lines.path), lines.cross_score, scored_again=lines.is_scored_again)
     done = 0
+    if index is not None:
+        side.take(index, partial(result_at, lines.path))
+        done = len(index)
     for done, result in enumerate(results, start=1):
         side.add(result)
         if progress is not None:

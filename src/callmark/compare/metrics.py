@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from itertools import compress, repeat
+from operator import gt, lt, mul, ne, sub
 from typing import NamedTuple
 
 import msgspec
@@ -18,9 +21,9 @@ from callmark.compare.records import (
     Listed,
     OwnPast,
 )
-from callmark.compare.sides import Matched, Side, common_measures
+from callmark.compare.sides import MOST_AT_ONCE, Matched, Side, common_measures
 from callmark.records.results import Better
-from callmark.stats.columns import is_there
+from callmark.stats.columns import is_there, take_at
 from callmark.stats.estimates import (
     ALPHA,
     SAME,
@@ -42,6 +45,7 @@ from callmark.stats.estimates import (
     tango,
 )
 from callmark.summary.failing import PASSING_F1
+from callmark.summary.gates import GATES
 from callmark.summary.metrics import (
     Definition,
     Pair,
@@ -52,21 +56,9 @@ from callmark.summary.metrics import (
 )
 from callmark.summary.trials import NOT_APPLICABLE, Samples, TrialPlace
 
+# Of metrics that no gate judges; a gate knows its own direction.
 _LOWER = frozenset(
-    {
-        "chance_f1",
-        "controls_with_integration",
-        "copy_ratio",
-        "flagged_sample_rate",
-        "integration_delta_lax_minus_strict",
-        "invented_argument_rate",
-        "locale_delta_de",
-        "locale_delta_es",
-        "locale_delta_fr",
-        "teacher_heavy_spans_over_cap",
-        "unchecked_share",
-        "unsupported_value_rate",
-    }
+    {"chance_f1", "copy_ratio", "integration_delta_lax_minus_strict", "unchecked_share"}
 )
 _COUNTED_FLAGS = frozenset({"contaminated"})  # columns of a count that hold only yes and no
 
@@ -110,6 +102,8 @@ class _Both(NamedTuple):
 
 
 def better_is(metric: str) -> Better:
+    if metric in GATES:
+        return GATES[metric].better
     return "lower" if metric in _LOWER else "higher"
 
 
@@ -166,9 +160,10 @@ class PairedSides:
         if not part.tells_right:
             return Flips(Listed(), Listed())
         both = self._both(part)
-        values = zip(both.positions, both.a.columns[0], both.b.columns[0], strict=True)
-        for at, before, now in values:
-            was_right, is_right = part.is_right(before), part.is_right(now)
+        columns = both.a.columns[0], both.b.columns[0]
+        right = {value: part.is_right(value) for value in {*columns[0], *columns[1]}}
+        verdicts = (map(right.__getitem__, column) for column in columns)
+        for at, was_right, is_right in zip(both.positions, *verdicts, strict=True):
             if was_right != is_right:
                 (lost if was_right else gained).append(at)
             elif not is_right:
@@ -189,8 +184,9 @@ class PairedSides:
     def chance(self) -> tuple[Compared, ...]:
         """How well answers fit the results of other samples, where both sides have that."""
         mine, theirs = self._chance_a(), self._chance_b()
-        named = ((at, self._a.id_at(at)) for at in self.whole.positions if mine)
-        kept = {name: at for at, name in named if name in mine and name in theirs}
+        wanted = mine.keys() & theirs.keys()
+        named = zip(self.whole.positions, self._names(), strict=True) if wanted else ()
+        kept = {name: at for at, name in named if name in wanted}
         if not kept:
             return ()
         labels = cluster_labels(self._a, [*kept.values()])
@@ -202,6 +198,12 @@ class PairedSides:
             for number in (_chance_of, _lift_of)
         )
         return self._means("chance_f1", *chance), self._means("grounding_lift", *lift)
+
+    def _names(self) -> Iterable[str]:
+        """Of the samples that are pairs, in their order."""
+        if len(self._a) > MOST_AT_ONCE:
+            return map(self._a.id_at, self.whole.positions)
+        return map(self._a.ids().__getitem__, self.whole.positions)
 
     def _means(self, name: str, a: SampledValue, b: SampledValue) -> Compared:
         mean_a, mean_b = (math.fsum(side.columns[0]) / side.n for side in (a, b))
@@ -220,8 +222,8 @@ class PairedSides:
 
     def _both(self, part: MetricPart) -> _Both:
         definition, partners = part.definition, self._partners
-        kept = array("I", filter(self._applies(definition), part.subset.over(definition.over)))
-        theirs = array("I", (partners[at] for at in kept))
+        kept = self._applicable(definition, part.subset.over(definition.over))
+        theirs = take_at(partners, kept)
         statistic: Statistic = "mean"
         if definition.made in ("rate", "pooled", "f1"):
             statistic = definition.made
@@ -232,33 +234,33 @@ class PairedSides:
         )
         return _Both(a, b, kept)
 
-    def _applies(self, definition: Definition) -> Callable[[int], bool]:
-        """Whether both sides have a value for a sample (for a pooled share: whether either has a
-        part in it)."""
+    def _applicable(self, definition: Definition, places: Sequence[int]) -> array[int]:
+        """Those of the places for which both sides have a value (for a pooled share: in which
+        either has a part)."""
         pooled = definition.made == "pooled"
         name = definition.columns[1 if pooled else 0]
         nothing = 0 if pooled else NOT_APPLICABLE
-        partners = self._partners
-        if definition.added:
-            one, other = self._a.measure(name), self._b.measure(name)
-            return lambda at: is_there(one[at]) and is_there(other[partners[at]])
-        a, b = self._a.column(name), self._b.column(name)
-        if pooled:
-            return lambda at: a[at] != nothing or b[partners[at]] != nothing
-        return lambda at: a[at] != nothing and b[partners[at]] != nothing
+        fits = is_there if definition.added else partial(ne, nothing)
+        a, b = (
+            side.measure(name) if definition.added else side.column(name)
+            for side in (self._a, self._b)
+        )
+        mine, theirs = a.fitting(fits, places), b.fitting(fits, take_at(self._partners, places))
+        return array("I", compress(places, mine | theirs if pooled else mine & theirs))
 
     def _pairs(self, part: MetricPart, both: _Both) -> Pairs:
         sign = -1.0 if part.better == "lower" else 1.0
-        gains = array("d", (sign * (now - before) for before, now in _values(both)))
-        alike = all(self._alike[at] for at in both.positions)
+        before, now = both.a.columns[0], both.b.columns[0]
+        gains = array("d", map(mul, repeat(sign), map(sub, now, before)))
+        alike = all(map(self._alike.__getitem__, both.positions))
         return Pairs(gains, part.is_yes_no, both.a.clusters, both.a.repeated, alike)
 
     def _interval(self, part: MetricPart, both: _Both) -> Interval | None:
         is_plain = both.a.clusters is None and not both.a.repeated
         if not part.is_yes_no or not is_plain or not both.a.n:
             return paired_interval_95(both.a, both.b, self._seed)
-        down = sum(1 for before, now in _values(both) if now < before)
-        up = sum(1 for before, now in _values(both) if now > before)
+        before, now = both.a.columns[0], both.b.columns[0]
+        down, up = sum(map(lt, now, before)), sum(map(gt, now, before))
         return Interval(*tango(down, up, both.a.n, Z_TWO_SIDED), "tango")
 
     def _by(self, names: set[str], has: Callable[[TrialPlace, str], bool]) -> dict[str, Subset]:
@@ -286,15 +288,11 @@ def _lift_of(pair: Pair) -> float:
     return pair.own - pair.chance
 
 
-def _values(both: _Both) -> zip[tuple[float, float]]:
-    return zip(both.a.columns[0], both.b.columns[0], strict=True)
-
-
 def _columns(
     side: Samples, definition: Definition, positions: Sequence[int]
 ) -> tuple[Sequence[float], ...]:
     column = side.measure if definition.added else side.column
-    columns = [array("d", column(name).at(positions)) for name in definition.columns]
+    columns = [column(name).taken(positions) for name in definition.columns]
     if definition.made != "difference":
         return tuple(columns)
     return (array("d", map(float.__sub__, *columns)),)

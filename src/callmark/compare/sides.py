@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
+import operator
 from array import array
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import pairwise
 
 import msgspec
@@ -16,26 +15,19 @@ from callmark.compare.records import LISTED, Check, Listed, PairCounts, SideFact
 from callmark.errors import BadInput
 from callmark.records.jsontext import Json
 from callmark.records.report import ReportHeader
-from callmark.records.results import Better, Result, ScorerMark
+from callmark.records.results import MARKED, UNKNOWN, Better, Result, ScorerMark, marks_of
 from callmark.stats.columns import KeyIndex
 from callmark.summary.metrics import ChanceSample, CrossScore, Pair
 from callmark.summary.repeats import pass_counts
+from callmark.summary.run_index import RunIndex
 from callmark.summary.summary import Inputs
 from callmark.summary.trials import Samples, TrialKeys, Trials
 
-UNKNOWN = 0
 SPAN_CAP = "integration_span_cap"
 COMPARED_INPUTS = ("dataset_sha256", "tool_registry_sha256", "fixtures_sha256")
-# What of a sample must be the same on both sides: name in a report -> field of a result.
-_HASHES = {
-    "item": "item_sha256",
-    "tools": "offered_tools_sha256",
-    "fixtures": "used_fixtures_sha256",
-}
 ANSWER = "answer"
 _OF_EACH_TRIAL = frozenset({"fixtures", ANSWER})  # the rest is the same in all trials of a sample
 _BITS = (1 << 64) - 1
-_SHA256 = 64  # hexadecimal digits
 
 
 class Marks:
@@ -60,6 +52,9 @@ class Marks:
     def at(self, name: str, position: int) -> int:
         return self._columns[name][position]
 
+    def column(self, name: str) -> array[int]:
+        return self._columns[name]
+
 
 class Side:
     """Takes results one by one, in any order."""
@@ -73,9 +68,9 @@ class Side:
         self._trials = Trials()
         self._inputs = Inputs()
         self._chance = ChanceSample()
+        self._pairs: dict[str, Pair] | None = None
         self._arrivals: array[int] = array("I")
-        names = (*_HASHES, ANSWER)
-        self._hashes: dict[str, array[int]] = {name: array("Q") for name in names}
+        self._hashes: dict[str, array[int]] = {name: array("Q") for name in MARKED}
         self._lost = TrialKeys()
         self._caps: set[int] = set()
         self.scorers: dict[ScorerMark, None] = {}  # of plug-ins, as the lines name them
@@ -90,11 +85,26 @@ class Side:
             self._lost.add(result, None)
             return
         self._arrivals.append(result.index)
-        for name, field in _HASHES.items():
-            self._hashes[name].append(_mark(getattr(result, field)))
-        self._hashes[ANSWER].append(_mark(_answer_of(result)))
+        for column, mark in zip(self._hashes.values(), marks_of(result), strict=True):
+            column.append(mark)
         if result.scores.kind == "eligible" and self._cross_score is not None:
             self._chance.add(result)
+
+    def take(self, index: RunIndex, line_at: Callable[[int], Result]) -> None:
+        """All results of a run at once, as its index tells them. `line_at`: the one that begins at
+        this byte."""
+        numbers = index.numbers
+        self._trials = index.trials
+        self._inputs = Inputs((numbers.fingerprints, numbers.decoding), numbers.conflicts)
+        self._caps = {scoring.integration_span_cap for scoring in numbers.scorings}
+        self.scorers = dict.fromkeys(mark for one in numbers.scorings for mark in one.added)
+        self._arrivals = numbers.trials.index.numbers()
+        self._hashes = index.marks
+        if self._cross_score is not None and numbers.chance is not None:
+            self._pairs = {pair.sample_id: pair for pair in numbers.chance}
+        elif self._cross_score is not None:
+            for offset in index.chance_offsets():
+                self._chance.add(line_at(offset))
 
     @property
     def samples(self) -> Samples:
@@ -142,11 +152,11 @@ class Side:
         return passed, tried
 
     def marks(self) -> Marks:
-        return Marks(self._indexes(), self._arrivals, self._hashes)
+        return Marks(self.samples.indexes(), self._arrivals, self._hashes)
 
     def hurt(self) -> bytearray:
         """One byte per sample: whether a trial of it ended in an error."""
-        indexes = self._indexes()
+        indexes = self.samples.indexes()
         hurt = bytearray(len(indexes))
         for index in self._lost.index:
             place = bisect_left(indexes, index)
@@ -156,7 +166,7 @@ class Side:
 
     def lost_only(self) -> Iterator[str]:
         """The samples of which every trial ended in an error."""
-        indexes = self._indexes()
+        indexes = self.samples.indexes()
         seen: set[int] = set()
         for row, index in enumerate(self._lost.index):
             place = bisect_left(indexes, index)
@@ -165,13 +175,11 @@ class Side:
                 seen.add(index)
                 yield self._lost.id_at(row)
 
-    def _indexes(self) -> array[int]:
-        return array("I", map(self.samples.index_at, range(len(self.samples))))
-
     def chance_pairs(self) -> dict[str, Pair]:
-        if self._cross_score is None:
-            return {}
-        return {pair.sample_id: pair for pair in self._chance.pairs(self._cross_score)}
+        if self._pairs is None and self._cross_score is not None:
+            pairs = self._chance.pairs(self._cross_score)
+            self._pairs = {pair.sample_id: pair for pair in pairs}
+        return self._pairs or {}
 
 
 def check_inputs(a: Side, b: Side) -> dict[str, Check]:
@@ -209,23 +217,7 @@ def check_values(one: Json, other: Json) -> Check:
     return "equal" if one == other else "different"
 
 
-def _answer_of(result: Result) -> str:
-    """All that the model did: what it said and which calls it made."""
-    calls = [(entry.turn, entry.name, entry.arguments, entry.raw) for entry in result.tool_trace]
-    return repr((result.model_output, calls))
-
-
-def _mark(text: str) -> int:
-    if not text:
-        return UNKNOWN
-    if len(text) == _SHA256 and text.isalnum() and text.isascii():
-        with suppress(ValueError):  # a hash in hexadecimal is one already
-            return int(text[:16], 16) | 1
-    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    # Never 0, which stands for "not known".
-    return int.from_bytes(digest, "little") | 1
-
-
+MOST_AT_ONCE = 250_000  # ids that are held against each other at once
 _ABSENT = (1 << 32) - 1  # B does not have the sample
 _LOST = (1 << 32) - 2  # B has no score for it
 
@@ -291,6 +283,9 @@ class _Matching:
 
     def look_up(self) -> None:
         """Every sample of B finds its place in A."""
+        if self._has_same_samples():
+            self._partners = array("I", range(len(self._a)))
+            return
         known = KeyIndex(numbers_only=True)
         for at in range(len(self._a)):
             sample_id = self._a.id_at(at)
@@ -300,6 +295,16 @@ class _Matching:
             self._place(self._b.id_at(at), at, known)
         for sample_id in self._lost_b:
             self._place(sample_id, _LOST, known)
+
+    def _has_same_samples(self) -> bool:
+        """Whether both sides have the same samples in the same order, as they mostly do; False:
+        it has to be looked at more closely."""
+        if self._lost_a or self._lost_b or self._aside or len(self._a) != len(self._b):
+            return False
+        if len(self._a) > MOST_AT_ONCE:
+            return False
+        mine = self._a.ids()
+        return mine == self._b.ids() and len(set(mine)) == len(mine)
 
     def _place(self, sample_id: str, at: int, known: KeyIndex) -> None:
         if sample_id in self._aside:
@@ -318,6 +323,11 @@ class _Matching:
 
     def walk(self) -> None:
         """Every sample of A, in order: a pair, or why not."""
+        if self._is_all_alike():
+            self._positions = array("I", range(len(self._a)))
+            answers = (self._marks_a.column(ANSWER), self._marks_b.column(ANSWER))
+            self._alike = bytearray(map(operator.eq, *answers))
+            return
         for at, partner in enumerate(self._partners):
             if self._aside and self._a.id_at(at) in self._aside:
                 self._quarantined.add(self._a.id_at(at))
@@ -331,6 +341,19 @@ class _Matching:
         for sample_id in self._lost_a:
             if sample_id not in self._aside:
                 self._removed.add(sample_id)
+
+    def _is_all_alike(self) -> bool:
+        """Whether every sample of A is a pair with the one at the same place of B, and nothing of
+        it is to be told; False: it has to be looked at more closely."""
+        return (
+            not (self._aside or self._lost_a or any(self._hurt_a) or any(self._hurt_b))
+            and self._partners == array("I", range(len(self._b)))
+            and all(
+                self._marks_a.column(name) == self._marks_b.column(name)
+                for name in {"item", "tools", *self._leave_out}
+            )
+            and all(map(operator.eq, self._a.column("marker"), self._b.column("marker")))
+        )
 
     def _compare(self, at: int, partner: int) -> None:
         differing = [

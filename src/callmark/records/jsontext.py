@@ -261,7 +261,7 @@ def _parse_slowly(data: bytes | str, max_depth: int) -> Json:
         value = json.loads(
             text, parse_constant=_refuse_constant, parse_float=_finite, parse_int=_whole
         )
-        return _replace_surrogates(value)
+        return replace_surrogates(value)
     except json.JSONDecodeError as error:
         what = f"not JSON: {error.msg} (column {error.colno})"
         raise NotJson(what, error.lineno) from None
@@ -309,11 +309,12 @@ def _whole(text: str) -> int:
         raise _BadNumber(text, what) from None
 
 
-def _replace_surrogates(value: Json) -> Json:
+def replace_surrogates(value: Json) -> Json:
+    """The same value with `well_formed` texts in it."""
     if isinstance(value, str):
         return well_formed(value)
-    if isinstance(value, list):
-        return [_replace_surrogates(entry) for entry in value]
+    if isinstance(value, list | tuple):
+        return [replace_surrogates(entry) for entry in value]
     if isinstance(value, dict):
-        return {well_formed(key): _replace_surrogates(entry) for key, entry in value.items()}
+        return {well_formed(key): replace_surrogates(entry) for key, entry in value.items()}
     return value

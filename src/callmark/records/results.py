@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from typing import Annotated, Literal
 
 import msgspec
 
 from callmark.records.drawing import Drawn
-from callmark.records.jsontext import Json, digest
+from callmark.records.jsontext import Json, digest, replace_surrogates
 from callmark.records.samples import DEFAULT_SPAN_CAP, CheckScore, Extractor, ExtractorBy, Kind
 from callmark.records.statements import StatementLabel, Tier
 from callmark.records.trace import FaultyCall, Stop, ThoughtCall, TraceEntry, UserTurn
@@ -348,3 +350,79 @@ class Result(Drawn, msgspec.Struct, frozen=True, kw_only=True):
     thought_calls: tuple[ThoughtCall, ...] | msgspec.UnsetType = msgspec.UNSET
     # Absent where no fault was planted.
     faults: tuple[FaultyCall, ...] | msgspec.UnsetType = msgspec.UNSET
+
+
+class TrialTraits(msgspec.Struct, frozen=True, array_like=True):
+    """What a list of trials tells of one beside its texts; many trials have the same. `standing`:
+    what its mark says before a gate was asked; `like`: what went wrong, in words that are the same
+    for all trials of a kind; `is_wrong`: lost, or flagged by any rule."""
+
+    standing: str
+    remarks: tuple[str, ...]
+    kind: Kind
+    tools: tuple[str, ...]
+    locale: str | None
+    slices: tuple[str, ...]
+    labels: tuple[str, ...]
+    rules: tuple[str, ...]
+    like: tuple[str, ...]
+    is_wrong: bool
+    stop: Stop
+
+
+class ListedTrial(msgspec.Struct, frozen=True, array_like=True):
+    """A trial in a list of trials. `asked`, `answered`: the beginnings of both, as they are;
+    `f1`, `f1_strict`: None where they say nothing."""
+
+    index: int
+    trial: int
+    sample_id: str
+    asked: str
+    answered: str
+    f1: float | None
+    f1_strict: float | None
+    traits: TrialTraits
+
+
+# 64 bits of each hash of a trial; 0: not known.
+TrialMarks = tuple[int, int, int, int]
+MARKED = ("item", "tools", "fixtures", "answer")
+UNKNOWN = 0
+_SHA256 = 64  # hexadecimal digits
+_encode = msgspec.json.Encoder().encode
+
+
+def marks_of(result: Result) -> TrialMarks:
+    """Equal for trials of the same sample, the same tools, the same fixtures, the same answer: all
+    that the model said, and which calls it made."""
+    calls = [(entry.turn, entry.name, entry.arguments, entry.raw) for entry in result.tool_trace]
+    return (
+        _mark(result.item_sha256),
+        _mark(result.offered_tools_sha256),
+        _mark(result.used_fixtures_sha256),
+        _mark_of(_encoded([result.model_output, calls])),
+    )
+
+
+def _encoded(value: Json) -> bytes:
+    """The same before and after a line of results was written and read."""
+    try:
+        return _encode(value)
+    except (UnicodeEncodeError, OverflowError):
+        return json.dumps(replace_surrogates(value), separators=(",", ":")).encode()
+
+
+def _mark(text: str) -> int:
+    if not text:
+        return UNKNOWN
+    if len(text) == _SHA256 and text.isalnum() and text.isascii():
+        try:  # a hash in hexadecimal is one already
+            return int(text[:16], 16) | 1
+        except ValueError:
+            pass
+    return _mark_of(text.encode("utf-8", "surrogatepass"))
+
+
+def _mark_of(data: bytes) -> int:
+    # Never 0, which stands for "not known".
+    return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "little") | 1

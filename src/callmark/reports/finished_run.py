@@ -14,8 +14,9 @@ from callmark.records.report import GateOutcome, Report
 from callmark.records.results import Result
 from callmark.records.seams import PluginRow
 from callmark.store.files import atomic_writer, read_results
-from callmark.summary.failing import explain_firm, why_failed
+from callmark.summary.failing import explain_firm
 from callmark.summary.metrics import CrossScore
+from callmark.summary.reasons import why_failed
 
 LISTED_TRIALS = 1000  # failing trials that a form names; the number of all stands beside them
 

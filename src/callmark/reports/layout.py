@@ -50,12 +50,16 @@ _TABLE |= dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
 
 def neutralise(text: str) -> str:
     """The same text with every character that steers a terminal written out (`\\x1b`)."""
+    if text.isascii() and text.isprintable():  # as most are: nothing in it steers
+        return text
     return text.translate(_TABLE)
 
 
 def one_line(text: str, limit: int | None = None) -> str:
     """Neutralised, line breaks and tabs written out, and cut to `limit` characters."""
-    shown = neutralise(text).replace("\n", "\\n").replace("\t", "\\t")
+    shown = neutralise(text)
+    if not shown.isprintable():
+        shown = shown.replace("\n", "\\n").replace("\t", "\\t")
     if limit is not None and len(shown) > limit:
         return shown[: max(0, limit - 1)] + "…"
     return shown

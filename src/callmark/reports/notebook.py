@@ -12,9 +12,10 @@ from callmark.records.results import Result, Statement
 from callmark.records.trace import TraceEntry
 from callmark.reports.layout import neutralise, round_text
 from callmark.reports.terminal import gates_of, verdict_text
-from callmark.summary.failing import explain_flag, why_failed
+from callmark.summary.failing import explain_flag
 from callmark.summary.gates import wanted_text
 from callmark.summary.metrics import in_words, label_of, label_words, sentence_of
+from callmark.summary.reasons import why_failed
 
 LONGEST = 2000  # characters of one text
 _COLOURS = {"pass": "#1a7f37", "fail": "#c62828", "warn": "#9a6700", "inconclusive": "#9a6700"}

@@ -23,10 +23,9 @@ from callmark.summary.failing import (
     ORDER,
     StatementList,
     explain_flag,
-    missing_facts,
-    show_measure,
 )
 from callmark.summary.metrics import label_words, rule_words
+from callmark.summary.reasons import missing_facts, show_measure
 
 SHOWN_JSON = 600
 SHOWN_VALUE = 60

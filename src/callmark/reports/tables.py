@@ -24,10 +24,9 @@ from callmark.summary.failing import (
     TierCounts,
     count_tiers,
     explain_firm,
-    missing_facts,
-    why_failed,
 )
 from callmark.summary.gates import is_measure
+from callmark.summary.reasons import missing_facts, why_failed
 
 if TYPE_CHECKING:
     import pyarrow as pa

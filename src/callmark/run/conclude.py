@@ -112,6 +112,8 @@ def run(
         if setup.config.out is not None and setup.config.num_shards > 1:
             with suppress(OutputFailed):  # merging can do without it
                 write_summary(Path(setup.config.out), report, summariser)
+        if stage.tally.rows is not None and loop.written is not None:
+            stage.tally.rows.write(loop.written, summariser)
         code = conclude(setup.config, report, ending, publish)
         if journal is not None and loop.results_sha256 is not None:
             journal.remove()

@@ -18,6 +18,7 @@ from callmark.records.jsontext import Json
 from callmark.records.results import Result
 from callmark.records.samples import Expectation
 from callmark.records.seams import Failure, Progress, Runner, Standing
+from callmark.run.indexing import IndexRows
 from callmark.run.offers import store_specs
 from callmark.run.play import (
     Evaluator,
@@ -38,7 +39,8 @@ from callmark.run.resume import (
     finished_output,
 )
 from callmark.store.files import encode_result, read_results
-from callmark.store.journal import Journal, Mode, WrongTrials, open_journal
+from callmark.store.journal import Journal, Mode, OutputLines, WrongTrials, open_journal
+from callmark.store.run_index import ENDING, INDEXED
 from callmark.store.spending import encode_spending, spending_of
 from callmark.summary.summary import Summariser, SummaryState
 
@@ -200,8 +202,16 @@ SHOWN_IDS = 20
 class Tally:
     """Every finished trial, counted once: in the summary, and for whoever watches the run."""
 
-    def __init__(self, summariser: Summariser, total: int, progress: Progress | None) -> None:
+    def __init__(
+        self,
+        summariser: Summariser,
+        total: int,
+        progress: Progress | None,
+        rows: IndexRows | None = None,
+    ) -> None:
+        """`rows`: of the index, if there will be one."""
         self.summariser = summariser
+        self.rows = rows
         self.finished = self.misses = self.errors = 0
         self.resumed = 0  # of the finished ones: those of earlier runs
         # By shard: what another process has finished and not yet summed up.
@@ -211,6 +221,8 @@ class Tally:
 
     def add(self, result: Result, expectation: Expectation | None = None) -> None:
         self.summariser.add(result, expectation)
+        if self.rows is not None:
+            self.rows.add(result, expectation)
         self.finished += 1
         self.errors += result.status == "error"
         self.misses += 0 if result.scores is None else result.scores.calls.misses
@@ -228,6 +240,7 @@ class Tally:
     def add_summed_up(self, state: SummaryState, chance: Iterable[Result], done: Standing) -> None:
         """Trials that another process counted. `chance`: those that the level of chance needs."""
         self.summariser.extend(state)
+        self.rows = None  # nobody here has seen them
         for result in chance:
             self.summariser.add_to_chance(result)
         self.finished += done.finished
@@ -263,8 +276,15 @@ class Stage(msgspec.Struct, frozen=True):
 def set_stage(setup: Setup, interrupts: Interrupts, progress: Progress | None) -> Stage:
     evaluator = Evaluator(setup.config, asks_for_marker=setup.prompts.asks_for_marker)
     summariser = Summariser(evaluator.cross_score(setup.offers.registry))
-    tally = Tally(summariser, setup.trials, progress)
+    tally = Tally(summariser, setup.trials, progress, _rows_of(setup))
     return Stage(setup, evaluator, tally, Origins(setup), interrupts)
+
+
+def _rows_of(setup: Setup) -> IndexRows | None:
+    """None: the run is small, or so large that no list shows all of it, or it is not kept."""
+    if setup.config.out is None or setup.trials not in INDEXED:
+        return None
+    return IndexRows(Path(setup.config.out))
 
 
 class Player(Protocol):
@@ -386,8 +406,8 @@ class Here:
         self._lost_in_a_row = 0 if played.error is None else self._lost_in_a_row + 1
         if self._lost_in_a_row >= LOST_IN_A_ROW:
             raise Incomplete(
-                f"{LOST_IN_A_ROW} trials in a row were lost, the last one to: {played.error};"
-                " what is finished is kept: run the same command with --resume when that is mended"
+                f"{LOST_IN_A_ROW} trials in a row were lost, the last one to: {played.error}."
+                " What is finished is kept: run the same command with --resume when that is fixed."
             )
 
     def _finish(self, played: Played, kept: FinishedTrials | None) -> None:
@@ -458,6 +478,7 @@ class TrialLoop:
         self.has_begun = False  # from here on there is something to report
         self.notes: tuple[str, ...] = ()  # what became of an earlier run, for whoever resumes it
         self.results_sha256: str | None = None  # of --out, once it is written
+        self.written: OutputLines | None = None  # by this run
 
     def to_the_end(self, journal: Journal | None) -> None:
         """Finish every trial; then, unless too many failed, put the results in their place.
@@ -483,8 +504,11 @@ class TrialLoop:
             self._interrupts.silence()
             # Before the results: none of them ever stands there without its tools.
             store_specs(out, setup.offers.registry)
+            with suppress(OSError):  # that of an earlier run is the index of nothing now
+                out.with_name(out.name + ENDING).unlink(missing_ok=True)
             try:
-                self.results_sha256 = journal.finish(out, trials=setup.trials)
+                self.written = journal.finish(out, trials=setup.trials)
+                self.results_sha256 = self.written.sha256
             except WrongTrials as error:
                 raise journal.not_ours(str(error)) from None
 

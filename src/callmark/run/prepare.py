@@ -60,8 +60,8 @@ from callmark.runners.response_template import ResponseTemplate, open_response_t
 from callmark.runners.wrappers import DEFAULT_SYSTEM, Messages, Wrapper, open_wrapper
 from callmark.store.files import check_writable, read_results
 from callmark.store.runs import RESULTS
-from callmark.summary.failing import why_failed
 from callmark.summary.gates import AddedGates, resolve_rules
+from callmark.summary.reasons import why_failed
 
 
 class Selection(msgspec.Struct, frozen=True, kw_only=True):

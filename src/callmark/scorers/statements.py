@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property
 from itertools import islice
 from typing import NamedTuple
 
@@ -47,7 +46,7 @@ from callmark.grounding.schedule import DAY_KEYS, find_days, schedules_of, wrong
 from callmark.grounding.siblings import SiblingNames
 from callmark.grounding.spans import Outline, Span, is_denied_value
 from callmark.grounding.states import STATE_WORDS, KindFields, StateFields
-from callmark.grounding.text import fold
+from callmark.grounding.text import fold, once
 from callmark.grounding.values import Value, identifier_key
 from callmark.records.jsontext import Json, canonical_json
 from callmark.records.results import Statement
@@ -259,15 +258,15 @@ class _NearestLeaf:
         days = [day for moment in value.moments if (day := ordinal_of(moment)) is not None]
         return _closest(days[0], self._dates, self._days, turn) if days else None
 
-    @cached_property
+    @once
     def _numbers(self) -> list[int]:
         return sorted(self._index.numbers)
 
-    @cached_property
+    @once
     def _dates(self) -> list[int]:
         return sorted(self._days)
 
-    @cached_property
+    @once
     def _days(self) -> dict[int, list[Field]]:
         days: dict[int, list[Field]] = {}
         for moments in self._index.moments.values():
@@ -507,9 +506,9 @@ def _check_given_names(
 def _check_deeds(
     reading: TrialReading, outline: Outline, registry: Registry, binder: Binder | None
 ) -> Iterator[StatementFinding]:
-    calls = list(_done_calls(reading, registry))
+    calls = _done_calls(reading, registry)
     can_write = any(writes(spec.name, spec.description) for spec in registry.specs) or any(
-        writes(call.name, call.description) for call in calls
+        writes(call.name, call.description) for call, _ in _called(reading, registry)
     )
     told = _told_states(reading)
     for deed in find_deeds(outline, calls, reading.turn_at, told, can_write=can_write):

@@ -10,9 +10,13 @@ import math
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import compress, pairwise
-from typing import NamedTuple, Self, TypeVar, overload
+from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar, overload
 
 import msgspec
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 REMEMBERED = 1 << 14  # rows that are looked for; one that was forgotten is kept a second time
 _WIDER = {"b": "h", "h": "i", "i": "q", "B": "H", "H": "I", "I": "Q"}
@@ -103,6 +107,20 @@ class Column(Sequence[float]):
         answers = bytes(map(fits, self._numbers))
         rows = map(self._rows.__getitem__, places)
         return array("I", compress(places, map(answers.__getitem__, rows)))
+
+    def fitting(self, fits: Callable[[float], bool], places: Sequence[int]) -> NDArray[np.bool_]:
+        """Of each of the places whether its number fits."""
+        import numpy as np
+
+        answers = np.fromiter(map(fits, self._numbers), dtype=np.bool_, count=len(self._numbers))
+        return answers.take(np.asarray(self._rows).take(np.asarray(places, dtype=np.intp)))
+
+    def taken(self, places: Sequence[int]) -> array[float]:
+        """What `at` gives, at once."""
+        import numpy as np
+
+        rows = np.asarray(self._rows).take(np.asarray(places, dtype=np.intp))
+        return array("d", np.asarray(self._numbers, dtype=np.float64).take(rows).tobytes())
 
 
 class Rows:

@@ -10,7 +10,7 @@ import json
 import os
 import secrets
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple, TypeVar
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple, TypeVar
 import msgspec
 
 from callmark.errors import BadInput, CannotWrite, OutputFailed, UsageError
-from callmark.records.jsontext import Json, NotJson, parse_json, well_formed
+from callmark.records.jsontext import Json, NotJson, parse_json, replace_surrogates
 from callmark.records.problems import typed_problem
 from callmark.records.report import Report
 from callmark.records.results import Result
@@ -143,7 +143,7 @@ def encode_record(record: msgspec.Struct) -> bytes:
         return _encode(record)
     except (UnicodeEncodeError, OverflowError):
         # Lone surrogates and integers of any size can come from a model; a run survives them.
-        plain = _without_surrogates(msgspec.to_builtins(record))
+        plain = replace_surrogates(msgspec.to_builtins(record))
         text = json.dumps(plain, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
         return text.encode()
 
@@ -228,16 +228,6 @@ def find_result(path: Path, sample_id: str, trial: int) -> tuple[int, Result]:
     near = get_close_matches(sample_id, ids, 3)
     hint = f"; near to it: {', '.join(near)}" if near else f"; it holds {len(ids)} samples"
     raise UsageError(f"{path}: no sample {sample_id!r}{hint}")
-
-
-def _without_surrogates(value: Json) -> Json:
-    if isinstance(value, str):
-        return well_formed(value)
-    if isinstance(value, list | tuple):
-        return [_without_surrogates(entry) for entry in value]
-    if isinstance(value, dict):
-        return {well_formed(key): _without_surrogates(entry) for key, entry in value.items()}
-    return value
 
 
 _Describe = Callable[[OSError], OutputFailed]
@@ -475,3 +465,15 @@ def _is_of_old_name(value: Json) -> bool:
         case {"provenance": {"libraries": _, "python": _, **more}}:
             return "callmark" not in more
     return False
+
+
+def run_name(results: Path) -> str:
+    """A run goes by its folder, or by its file where that has a name of its own."""
+    whole = results.resolve()
+    return whole.parent.name or whole.stem if whole.name == "results.jsonl" else whole.stem
+
+
+def run_names(results: Sequence[str]) -> tuple[str, ...]:
+    """Short, as long as they tell the runs apart."""
+    short = tuple(run_name(Path(path)) for path in results)
+    return short if len(set(short)) == len(short) else tuple(results)

@@ -14,11 +14,12 @@ import json
 import os
 import struct
 import time
+from array import array
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, NamedTuple, Self
 
 import msgspec
 
@@ -164,6 +165,13 @@ _SALVAGE = (
     "--resume --salvage keeps the whole lines before and after it and runs the rest;"
     " --restart starts over."
 )
+
+
+class OutputLines(NamedTuple):
+    """What became of `--out`; `line_sizes`: bytes of each of its lines."""
+
+    sha256: str
+    line_sizes: array[int]
 
 
 class WrongTrials(BadInput):
@@ -317,10 +325,9 @@ class Journal:
         """It holds something that this run could not have written."""
         return not_of_this_run(self.path, what, line)
 
-    def finish(self, out: Path, *, trials: int | None = None) -> str:
+    def finish(self, out: Path, *, trials: int | None = None) -> OutputLines:
         """Writes `out` in the order of the dataset, at once and whole. The journal stays until
-        `remove`: what is made of the results may still fail. `trials`: so many lines it must be.
-        Returns the SHA-256 of what was written."""
+        `remove`: what is made of the results may still fail. `trials`: so many lines it must be."""
         if self.is_new:
             self.start()
         self._sync()
@@ -329,19 +336,19 @@ class Journal:
             "Free some space, then run the same command with --resume."
         )
         with atomic_writer(out, what_next=advice) as stream, self.path.open("rb") as source:
-            lines = 0
+            sizes: array[int] = array("I")
             written = hashlib.sha256()
             for line in self._lines_in_order(source):
                 stream.write(line)
                 written.update(line)
-                lines += 1
-            if trials is not None and lines != trials:
-                raise WrongTrials(f"holds {lines} trials, but this run has {trials}")
+                sizes.append(len(line))
+            if trials is not None and len(sizes) != trials:
+                raise WrongTrials(f"holds {len(sizes)} trials, but this run has {trials}")
         self._done = KeyIndex()  # the report of a million needs the room
         # From here on a killed run has only its report to make: --resume then judges, and asks
         # nobody.
         self._write(written_line(written.hexdigest()))
-        return written.hexdigest()
+        return OutputLines(written.hexdigest(), sizes)
 
     def remove(self) -> None:
         """Everything that was to be made of it is in its place."""

@@ -7,14 +7,13 @@ import heapq
 import operator
 from array import array
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import compress
-from typing import Generic, NamedTuple, TypeVar, get_args
+from typing import Generic, TypeVar, get_args
 
 import msgspec
-from msgspec import UNSET
 
-from callmark.records.jsontext import canonical_json
+from callmark.records.jsontext import Json
 from callmark.records.report import (
     ERRORS_CAP,
     FAILING_CAP,
@@ -33,25 +32,23 @@ from callmark.records.report import (
     UnparsedAttempt,
     UnparsedAttempts,
 )
-from callmark.records.results import Result, Scores, Statement
-from callmark.records.samples import explain_check
+from callmark.records.results import ListedTrial, Result, Scores, Statement, TrialTraits
+from callmark.records.samples import Expectation, expectation_of
 from callmark.records.statements import GOOD, StatementLabel, Tier
 from callmark.records.trace import UNPARSED
 from callmark.stats.columns import is_there
 from callmark.summary.gates import is_below, is_satisfied
 from callmark.summary.metrics import (
-    CHECKS,
     DEFINITIONS,
     FLAGGED,
     GATED_LANGUAGES,
     INVENTED,
     TEACHER_HEAVY,
-    UNCHANGED,
     Over,
     Subset,
     label_words,
 )
-from callmark.summary.trials import has_served, is_integrating, is_no_copy
+from callmark.summary.wording import LABELS, RULES
 
 Entry = TypeVar("Entry")
 
@@ -343,173 +340,6 @@ def _name_failing(subset: Subset, positions: array[int]) -> Failing:
     return Failing(len(positions), ids)
 
 
-_SHOWN = 3  # of the details of one verdict
-
-
-def why_failed(
-    result: Result, warnings: Collection[str] = (), rules: Mapping[str, GateRule] | None = None
-) -> tuple[str, ...]:
-    """One sentence for each verdict that went against the trial; none: it did not fail.
-    `warnings`: the gates that only warn; what falls short of one of them has not failed. `rules`:
-    the gates in force; a plug-in's measure is right or wrong only where one of them is about it."""
-    scores = result.scores
-    if scores is None or result.status == "error":
-        return (f"not scored: {result.error or 'no reason is given'}",)
-    echo_denied = result.scoring.privacy_echo == "deny"
-    return tuple(
-        _sentence(verdict)
-        for verdict in (
-            *_verdicts(scores, echo_denied=echo_denied),
-            *(_flag_verdicts(scores) if has_served(result) else ()),
-            *_number_verdicts(scores, missing_facts(result)),
-            *_measure_verdicts(scores, rules or {}),
-        )
-        if verdict.ok is False and verdict.gate not in warnings
-    )
-
-
-class _Verdict(NamedTuple):
-    """The gate that it counts for, what it says when it is False, and what more is known then."""
-
-    gate: str
-    ok: bool | None
-    what: str
-    details: Sequence[str] = ()
-
-
-def _sentence(verdict: _Verdict) -> str:
-    details = verdict.details
-    cut = " …" if len(details) > _SHOWN else ""
-    return f"{verdict.what}: {'; '.join(details[:_SHOWN])}{cut}" if details else verdict.what
-
-
-def missing_facts(result: Result) -> tuple[str, ...]:
-    """The required facts that the answer does not state, as the dataset writes them. A line that
-    somebody edited, or an older scorer wrote, may name none."""
-    scores, facts = result.scores, result.metadata.get("required_facts")
-    if scores is None or scores.missing_facts is UNSET or not isinstance(facts, list):
-        return ()
-    places = (at for at in scores.missing_facts if at < len(facts))
-    return tuple(canonical_json(facts[at]) for at in places)
-
-
-def missing_text(missing: Sequence[str]) -> str:
-    """`; missing: "gate B12", 45`, or nothing."""
-    cut = ", …" if len(missing) > _SHOWN else ""
-    return f"; missing: {', '.join(missing[:_SHOWN])}{cut}" if missing else ""
-
-
-def _number_verdicts(scores: Scores, missing: Sequence[str]) -> Iterator[_Verdict]:
-    """What a number decides: the calls (where no stricter verdict names them), then the F1."""
-    if scores.call_f1 is not None and scores.multi_call_parity_ok is not False:
-        right = not is_below(scores.call_f1, PASSING_F1)
-        said = f"call F1 {scores.call_f1:.3f}"
-        yield _Verdict("call_f1_macro", right, said, _other_calls(scores))
-    lax = scores.lax
-    if scores.kind == "eligible" and is_integrating(scores):
-        unsupported = scores.values.get("unsupported", 0)
-        told = missing_text(missing)
-        sign = ";" if told else ","
-        said = f"{sign} {unsupported} values that no result supports" if unsupported else ""
-        yield _Verdict(
-            "integration_f1_macro_lax",
-            not is_below(lax.f1, PASSING_F1),
-            f"F1 {lax.f1:.3f}: {lax.grounded} of {scores.spans_counted} spans grounded,"
-            f" {lax.found} of {scores.facts_required} facts found{told}{said}",
-        )
-
-
-def _flag_verdicts(scores: Scores) -> Iterator[_Verdict]:
-    """Each firm flag in its own words, the first of them."""
-    firm = [f"{label_words(one.label)}: {one.because}" for one in scores.statements if one.is_firm]
-    for number, because in enumerate(firm[:_SHOWN], start=1):
-        cut = " …" if number == _SHOWN < len(firm) else ""
-        yield _Verdict(FLAGGED, False, f"{because}{cut}")
-
-
-def _measure_verdicts(scores: Scores, rules: Mapping[str, GateRule]) -> Iterator[_Verdict]:
-    invented = [one for one in scores.arguments or () if one.origin == "invented"]
-    if INVENTED in rules and invented:
-        places = [f"call {one.call} {one.path}" for one in invented]
-        yield _Verdict(INVENTED, False, "arguments that nobody said and no result served", places)
-    for name, value in scores.added.items():
-        rule = rules.get(name)
-        if rule is not None and value is not None:
-            said = f"{name} is {show_measure(value)}"
-            yield _Verdict(name, is_satisfied(rule, value), said)
-
-
-def show_measure(value: bool | float | None) -> str:
-    """As a person reads it."""
-    match value:
-        case None:
-            return "not judged"
-        case bool():
-            return "yes" if value else "no"
-    return f"{value:.0f}" if value.is_integer() and abs(value) < 1e15 else f"{value:.3f}"
-
-
-def _verdicts(scores: Scores, *, echo_denied: bool) -> Iterator[_Verdict]:
-    calls, breaches = scores.calls, _breaches(scores, echo_denied=echo_denied)
-    clean = not scores.controls_with_integration
-    for verdict in (
-        ("json_args_valid_rate", scores.json_args_valid, "invalid arguments", calls.errors),
-        (
-            "multi_call_parity_rate",
-            scores.multi_call_parity_ok,
-            "not the expected calls",
-            _other_calls(scores),
-        ),
-        ("error_recovery_rate", scores.recovered, "did not recover from an error"),
-        (
-            "negative_control_ok_rate",
-            scores.negative_control_ok,
-            "stated something that no tool had found",
-        ),
-        ("clarify_ok_rate", scores.clarify_ok, "did not ask back"),
-        ("locale_probe_ok_rate", scores.locale_probe_ok, "a number or date read in another locale"),
-        ("privacy_ok_rate", scores.privacy_ok, "privacy", breaches),
-        ("controls_with_integration", clean, "a control with a call or an integration"),
-        ("fixture_hit_rate", not scores.unresolved, "a call without a fixture"),
-        ("answered_rate", scores.answered, "no answer after the last result"),
-        ("copy_ratio_ok_rate", is_no_copy(scores), "the results are repeated", _copied(scores)),
-    ):
-        yield _Verdict(*verdict)
-    if scores.changes is not UNSET:
-        yield _Verdict(UNCHANGED, not scores.changes, "changed", scores.changes)
-    for check in scores.checks:
-        yield _Verdict(CHECKS, check.ok, f"check {explain_check(check)}")
-
-
-def _copied(scores: Scores) -> tuple[str, ...]:
-    copying = scores.copying
-    if copying is None:
-        return ()
-    stated = f"{copying.stated} of {copying.leaves} leaves"
-    return (f"{stated}, {copying.verbatim} characters of JSON word for word",)
-
-
-def _other_calls(scores: Scores) -> tuple[str, ...]:
-    differences = scores.calls.differences
-    listed = {
-        "missing": differences.missing,
-        "extra": differences.extra,
-        "differs": differences.differing,
-    }
-    found = [f"{word} {call}" for word, calls in listed.items() for call in calls]
-    return (*found, "in another order") if differences.reordered else tuple(found)
-
-
-def _breaches(scores: Scores, *, echo_denied: bool) -> tuple[str, ...]:
-    """Without what was found: personal data do not belong in one more file."""
-    kinds = {
-        f"{finding.kind} in {finding.where}"
-        for finding in scores.privacy.findings
-        if finding.severity in ("high", "medium") and (echo_denied or not finding.echoed)
-    }
-    return (*sorted(kinds), *(f"invented URL {url}" for url in scores.privacy.invented_urls))
-
-
 ORDER: tuple[StatementLabel, ...] = get_args(StatementLabel)
 SHOWN_FLAGS = 20  # of one trial, where trials are listed
 
@@ -626,3 +456,122 @@ def explain_firm(scores: Scores | None, told: str = "") -> tuple[str, ...]:
 def explain_flag(one: Statement | ListedFlag) -> str:
     """`wrong record: says “257”; call 0 /flights/0/price has 120; …`"""
     return f"{label_words(one.label)}: {one.because}"
+
+
+NOT_SCORED, FALLS_SHORT, ONLY_WARNS, PASSES = "not scored", "falls short", "only warns", "passes"
+ASKED, ANSWERED = 256, 144  # characters of both that a list of trials takes
+
+
+def list_trial(result: Result, expectation: Expectation | None = None) -> ListedTrial:
+    """`expectation`: what its metadata say, where somebody has read them already."""
+    scores = result.scores
+    is_eligible = scores is not None and scores.kind == "eligible"
+    return ListedTrial(
+        result.index,
+        result.trial,
+        result.sample_id,
+        last_question(result.prompt)[:ASKED],
+        result.model_output[:ANSWERED],
+        scores.lax.f1 if scores is not None and is_eligible else None,
+        scores.strict.f1 if scores is not None and is_eligible and scores.strict_keys else None,
+        _traits_of(result, expectation or expectation_of(result.metadata)),
+    )
+
+
+def last_question(prompt: str | list[dict[str, Json]]) -> str:
+    """What the user said last in the prompt."""
+    if isinstance(prompt, str):
+        return prompt
+    for message in reversed(prompt):
+        content = message.get("content")
+        if message.get("role") == "user" and isinstance(content, str):
+            return content
+    return ""
+
+
+def _traits_of(result: Result, expectation: Expectation) -> TrialTraits:
+    scores, entries = result.scores, result.tool_trace
+    tools = {entry.name for entry in entries if entry.name}
+    tools.update(call.name for call in expectation.calls)
+    is_lost = scores is None or result.status == "error"
+    statements = () if scores is None else scores.statements
+    flags = [one for one in statements if one.is_flag]
+    return TrialTraits(
+        NOT_SCORED if scores is None or is_lost else _standing(scores, flags),
+        () if scores is None or is_lost else _remarks(result, scores, flags),
+        expectation.kind if scores is None else scores.kind,
+        tuple(sorted(tools)),
+        expectation.locale,
+        expectation.slices,
+        tuple(sorted({one.label for one in statements})),
+        tuple(sorted({one.rule for one in flags})),
+        failure_kinds(result, flags),
+        is_lost or bool(flags),
+        result.stop,
+    )
+
+
+def _standing(scores: Scores, flags: Sequence[Statement]) -> str:
+    """What the mark of a row says. An answer of which nothing is expected is marked by the worst
+    label of what it states: no gate looks at it, and nothing checked is nothing passed."""
+    if scores.kind == "unclassified":
+        if _is_flagged(scores, flags):
+            return "flagged"
+        if flags:
+            return ONLY_WARNS
+        if not scores.checks_ok and not any(one.label in GOOD for one in scores.statements):
+            return "nothing checked"
+    return PASSES
+
+
+def _is_flagged(scores: Scores, flags: Sequence[Statement]) -> bool:
+    """A firm flag; where spans are marked, also a value in one that nothing supports."""
+    marked = scores.span_extractor == "marker" and scores.values.get("unsupported", 0) > 0
+    return marked or any(one.is_firm for one in flags)
+
+
+def _remarks(result: Result, scores: Scores, flags: Sequence[Statement]) -> tuple[str, ...]:
+    found = []
+    if scores.unresolved:
+        found.append("call without a fixture")
+    if scores.calls.wrong_calls:
+        found.append("wrong call")
+    if any(entry.status == "malformed" for entry in result.tool_trace):
+        found.append("malformed call")
+    if scores.json_args_valid is False:
+        found.append("invalid arguments")
+    if _is_flagged(scores, flags):
+        found.append("firm flag")
+    return tuple(found)
+
+
+def failure_kinds(result: Result, flags: Sequence[Statement]) -> tuple[str, ...]:
+    """What went wrong in a trial, in words that are the same for all trials of a kind: wrong record
+    for `price`, no call of `web.search`."""
+    scores = result.scores
+    if scores is None or result.status == "error":
+        return (f"not scored: {result.error or 'no reason given'}",)
+    missed = scores.calls.differences
+    found = [_flag_kind(one) for one in flags]
+    if scores.kind != "unclassified":
+        found += [f"no call of `{call.partition(' ')[0]}`" for call in missed.missing]
+        found += [f"extra call of `{call.partition(' ')[0]}`" for call in missed.extra]
+        found += [f"other arguments for `{call.partition(' ')[0]}`" for call in missed.differing]
+    if any(entry.status == "malformed" for entry in result.tool_trace):
+        found.append("malformed call")
+    if scores.missing_facts:
+        found.append("a required fact is not stated")
+    if not result.model_output.strip():
+        found.append("no text in the answer")
+    if not scores.privacy_ok:
+        found.append("personal data or an address that nobody gave")
+    return tuple(dict.fromkeys(found))
+
+
+def _flag_kind(one: Statement) -> str:
+    """By the field that it is about, or by the rule where there is none."""
+    names = [part for part in (one.path or "").split("/") if part and not part.isdigit()]
+    word = LABELS[one.label].label
+    if names:
+        return f"{word} for `{names[-1]}`"
+    return f"{word} (rule: {RULES[one.rule].label if one.rule in RULES else one.rule})"

@@ -572,6 +572,11 @@ class Pair(msgspec.Struct, frozen=True):
     sample_id: str = ""
 
 
+def chance_key(sample_id: str) -> int:
+    digest = hashlib.sha256(sample_id.encode("utf-8", "surrogatepass")).digest()
+    return int.from_bytes(digest, "big")
+
+
 class ChanceSample:
     """Keeps the first trial of the eligible samples with the smallest hashes."""
 
@@ -580,8 +585,7 @@ class ChanceSample:
         self._largest: list[int] = []  # a heap of negated hashes
 
     def add(self, result: Result) -> None:
-        digest = hashlib.sha256(result.sample_id.encode("utf-8", "surrogatepass")).digest()
-        key = int.from_bytes(digest, "big")
+        key = chance_key(result.sample_id)
         known = self._kept.get(key)
         if known is not None:
             # Trials arrive in any order, and merged shards in yet another: the first trial is

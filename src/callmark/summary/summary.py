@@ -49,7 +49,7 @@ from callmark.summary.gates import (
     rules_on_answers,
     verdict_of,
 )
-from callmark.summary.metrics import ChanceSample, CrossScore, Measure, Subset, chance_measures
+from callmark.summary.metrics import ChanceSample, CrossScore, Measure, Pair, Subset
 from callmark.summary.repeats import pass_counts, repeat_of
 from callmark.summary.trials import KIND_CODE, KINDS, Samples, TrialPlace, Trials, TrialsState
 
@@ -171,10 +171,13 @@ class ResultReader:
 class Inputs:
     """Fills the report's header from the results where the caller left it open."""
 
-    def __init__(self) -> None:
-        self._fingerprints: Fingerprints | None = None
-        self._decoding: Decoding | None = None
-        self._conflicts: set[str] = set()
+    def __init__(
+        self, first: tuple[Fingerprints, Decoding] | None = None, conflicts: Iterable[str] = ()
+    ) -> None:
+        """What somebody else knows of results that are not added."""
+        self._fingerprints = None if first is None else first[0]
+        self._decoding = None if first is None else first[1]
+        self._conflicts = set(conflicts)
 
     def add(self, result: Result) -> None:
         if self._fingerprints is None or self._decoding is None:
@@ -186,6 +189,13 @@ class Inputs:
                     self._conflicts.add(name)
         if result.decoding != self._decoding:
             self._conflicts.add("decoding")
+
+    @property
+    def first(self) -> tuple[Fingerprints, Decoding] | None:
+        """What the first result depends on; None: there was no result."""
+        if self._fingerprints is None or self._decoding is None:
+            return None
+        return self._fingerprints, self._decoding
 
     @property
     def conflicts(self) -> frozenset[str]:
@@ -289,22 +299,24 @@ class SummaryState(msgspec.Struct, frozen=True, kw_only=True):
 class Summariser:
     """Takes results one by one, in any order, and keeps only their numbers. `cross_score` gives
     the lax F1 of one result's answer against another's trace; without it the chance level is
-    not computed."""
+    not computed. `pairs`: what it was computed from, if no eligible sample was left out."""
 
     def __init__(self, cross_score: CrossScore | None = None) -> None:
         self._cross_score = cross_score
-        self._trials = Trials()
+        self.trials = Trials()
         self._chance = ChanceSample()
         self._listing = Shortlists()
-        self._inputs = Inputs()
+        self.inputs = Inputs()
+        self.pairs: tuple[Pair, ...] | None = None
+        self._skips_steps = False
         self._answer: str | None = None
         self._answers_differ = False
 
     def add(self, result: Result, expectation: Expectation | None = None) -> None:
         """`expectation`: what its metadata say, where the caller has read them already."""
-        self._trials.add(result, expectation)
+        self.trials.add(result, expectation)
         self._listing.add(result)
-        self._inputs.add(result)
+        self.inputs.add(result)
         scores = result.scores
         if scores is None or result.status == "error":
             return
@@ -315,15 +327,18 @@ class Summariser:
         elif not self._answers_differ:
             self._answers_differ = result.model_output != self._answer
         is_step = result.metadata.get("max_turns") == 1  # a call alone states nothing
-        if scores.kind == "eligible" and not is_step and self._cross_score is not None:
-            self._chance.add(result)
+        if scores.kind == "eligible" and self._cross_score is not None:
+            if is_step:
+                self._skips_steps = True
+            else:
+                self._chance.add(result)
 
     def state(self) -> SummaryState | None:
         """What was added so far. None if a trial was lost: of those more is told than is kept."""
-        if self._trials.lost:
+        if self.trials.lost:
             return None
         return SummaryState(
-            trials=self._trials.state(),
+            trials=self.trials.state(),
             listing=self._listing.state(),
             answer=self._answer,
             answers_differ=self._answers_differ,
@@ -333,7 +348,7 @@ class Summariser:
     def extend(self, state: SummaryState) -> None:
         """All results of another summariser at once, but for those that the level of chance needs:
         these are still to be given to `add_to_chance`."""
-        self._trials.extend(state.trials)
+        self.trials.extend(state.trials)
         self._listing.extend(state.listing)
         if self._answer is None:
             self._answer = state.answer
@@ -359,10 +374,10 @@ class Summariser:
     ) -> Report:
         scope = scope or Scope()
         rules = rules_on_answers(rules)
-        most = self._trials.most_trials()
-        header = self._inputs.filled(header, most, rules)
+        most = self.trials.most_trials()
+        header = self.inputs.filled(header, most, rules)
         left_out = header.in_quarantine
-        trials, apart = self._trials.split(left_out) if left_out else (self._trials, Trials())
+        trials, apart = self.trials.split(left_out) if left_out else (self.trials, Trials())
         samples = trials.samples()
         unscored = trials.unscored()
         seed = DEFAULT_SEED if header.seed is None else header.seed
@@ -404,7 +419,7 @@ class Summariser:
             power=power_of(rules, judged.outcomes),
             warnings=(
                 *warnings,
-                *self._inputs.warnings(own_tools=scope.own_tools),
+                *self.inputs.warnings(own_tools=scope.own_tools),
                 *counted_warnings(rules, counts),
                 *quarantine_warnings(quarantine, has_all=is_whole(header, scope.partial)),
             ),
@@ -423,7 +438,7 @@ class Summariser:
     ) -> _Judged:
         context = _judge_context(setting, whole, measures)
         outcomes = judge(rules, measures, context)
-        timing = _judge_timing(setting.timing or Timing(), rules, self._trials.scored, context)
+        timing = _judge_timing(setting.timing or Timing(), rules, self.trials.scored, context)
         budget = () if timing.perf_budget is None else (timing.perf_budget,)
         complete = (
             counts.trials_missing == 0 and counts.trials_error <= setting.scope.errors_allowed
@@ -453,7 +468,9 @@ class Summariser:
         pairs = None
         if self._cross_score is not None:
             pairs = self._chance.pairs(self._cross_score, left_out)
-        chance, lift = chance_measures(pairs, populations["chance_f1"], whole.seed)
+            if not left_out and not self._skips_steps:
+                self.pairs = tuple(pairs)
+        chance, lift = metrics.chance_measures(pairs, populations["chance_f1"], whole.seed)
         everyone = len(whole.samples) + sum(unscored.values())
         # A gate on a measure that no line has stays open: it must not vanish.
         gated = [rule.name for rule in rules if is_measure(rule.name) and rule.name not in found]
@@ -477,7 +494,7 @@ class Summariser:
         marker = sum(samples.column("marker"))
         presence = samples.column("presence")
         everyone = len(samples) + sum(unscored.values())
-        trials = self._trials.scored + self._trials.lost
+        trials = self.trials.scored + self.trials.lost
         quarantined = len(apart.samples()) + sum(apart.unscored().values())
         expected = max(scope.expected_trials or 0, repeat * (everyone + quarantined))
         lost_kinds: Counter[Kind] = Counter()
@@ -494,7 +511,7 @@ class Summariser:
             unresolved=int(sum(samples.column("unresolved"))),
             unscored={kind: lost_kinds[kind] for kind in KINDS if lost_kinds[kind]},
             trials=trials,
-            trials_error=self._trials.lost,
+            trials_error=self.trials.lost,
             trials_missing=max(0, expected - trials),
             gave_up_honestly=int(sum(samples.column("gave_up"))),
             recall_by_presence=int(sum(presence.at(whole.over("eligible")))),
@@ -507,10 +524,10 @@ class Summariser:
         """Every sample that the header names, and how it did."""
         if not header.quarantine:
             return ()
-        samples = self._trials.samples()
+        samples = self.trials.samples()
         found = {
             sample_id: counted
-            for at, counted in enumerate(pass_counts(self._trials, samples, f1_bound))
+            for at, counted in enumerate(pass_counts(self.trials, samples, f1_bound))
             if (sample_id := samples.id_at(at)) in header.quarantine
         }
         return tuple(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import operator
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import Counter
@@ -246,11 +247,11 @@ class TrialKeys:
         self._cluster = Growing()
         self._ids = bytearray()
         self._id_ends = Growing("I")  # twice the end, plus one if the id is hexadecimal
-        self._arrival: array[int] | None = None  # which arrival each row is, once they are sorted
+        self.arrival: array[int] | None = None  # which arrival each row is, once they are sorted
 
     def add(self, result: Result, cluster: str | None) -> None:
-        if self._arrival is not None:
-            self._arrival.append(len(self))
+        if self.arrival is not None:
+            self.arrival.append(len(self))
         self._index.append(result.index)
         self._trial.append(result.trial)
         self._cluster.append(NO_CLUSTER if cluster is None else _label(cluster))
@@ -274,8 +275,16 @@ class TrialKeys:
         """The label of each trial's cluster, or NO_CLUSTER."""
         return self._cluster.numbers
 
+    def ids(self) -> list[str]:
+        """All of them, at once."""
+        ends = self._id_ends.numbers
+        if self.arrival is not None or any(map((1).__and__, ends)) or not self._ids.isascii():
+            return [*map(self.id_at, range(len(self)))]
+        text, places = self._ids.decode(), [end >> 1 for end in ends]
+        return [text[start:end] for start, end in zip([0, *places], places)]  # noqa: B905
+
     def id_at(self, row: int) -> str:
-        at = row if self._arrival is None else self._arrival[row]
+        at = row if self.arrival is None else self.arrival[row]
         ends = self._id_ends.numbers
         start = ends[at - 1] >> 1 if at else 0
         raw = self._ids[start : ends[at] >> 1]
@@ -294,7 +303,7 @@ class TrialKeys:
 
     def packed_ids(self) -> tuple[bytes, Packed]:
         """The ids in the order of the rows, and where each ends."""
-        if self._arrival is None:
+        if self.arrival is None:
             return bytes(self._ids), Packed.of(self._id_ends.numbers)
         ids, ends = bytearray(), Growing("I")
         for row in range(len(self)):
@@ -322,7 +331,8 @@ class TrialKeys:
     def order(self) -> array[int] | None:
         """The rows by position and trial; None if they already stand so."""
         index, trial = self._index, self.trial
-        if all(left < right for left, right in pairwise(zip(index, trial, strict=True))):
+        keys = zip(index, trial, strict=True)
+        if _is_rising(index) or all(left < right for left, right in pairwise(keys)):
             return None
         blocks: dict[int, array[int]] = {}
         for row, position in enumerate(index):
@@ -336,11 +346,11 @@ class TrialKeys:
         self._index = take_at(self._index, order)
         self._trial.reorder(order)
         self._cluster.reorder(order)
-        self._arrival = order if self._arrival is None else take_at(self._arrival, order)
+        self.arrival = order if self.arrival is None else take_at(self.arrival, order)
 
     def starts(self) -> Sequence[int]:
         """Where each sample begins; the rows must be in order."""
-        if all(left < right for left, right in pairwise(self._index)):
+        if _is_rising(self._index):
             return range(len(self))
         starts = array("I")
         previous = (-1, -1)
@@ -366,6 +376,10 @@ class TrialKeys:
             raise ConflictingResults(what, (mine, mine), index, trial)
 
 
+def _is_rising(numbers: array[int]) -> bool:
+    return all(map(operator.lt, numbers, islice(numbers, 1, None)))
+
+
 def _label(text: str) -> int:
     head = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:8]
     return int.from_bytes(head, "little") | _A_CLUSTER
@@ -385,7 +399,7 @@ def _packed_id(sample_id: str) -> tuple[bytes, bool]:
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 KIND_CODE = {kind: code for code, kind in enumerate(KINDS)}
-_TYPES = {name: typecode for name, (typecode, _) in COLUMNS.items()}
+TYPES = {name: typecode for name, (typecode, _) in COLUMNS.items()}
 _AVERAGED_TYPES = {
     name: "d" if reduce == "mean" else typecode for name, (typecode, reduce) in COLUMNS.items()
 }
@@ -437,6 +451,13 @@ class Samples:
     def id_at(self, position: int) -> str:
         return self._keys.id_at(self._starts[position])
 
+    def ids(self) -> list[str]:
+        return [*map(self.id_at, range(len(self)))] if self.repeated else self._keys.ids()
+
+    def indexes(self) -> array[int]:
+        """The place of each sample in its dataset."""
+        return take_at(self._keys.index, self._starts) if self.repeated else self._keys.index
+
     def index_at(self, position: int) -> int:
         """The sample's place in its dataset."""
         return self._keys.index[self._starts[position]]
@@ -451,9 +472,9 @@ class Trials:
 
     def __init__(self) -> None:
         self._keys = TrialKeys()
-        self._rows = Rows(_TYPES)
+        self._rows = Rows(TYPES)
         self._lost = TrialKeys()
-        self._lost_rows = Rows({name: _TYPES[name] for name in ("kind", "place")})
+        self._lost_rows = Rows({name: TYPES[name] for name in ("kind", "place")})
         self._places: dict[TrialPlace, int] = {}
         self._more = MeasureColumns()
 
@@ -510,6 +531,11 @@ class Trials:
         self._rows.extend(
             state.codes.numbers(), ((*row[:-1], places[int(row[-1])]) for row in rows)
         )
+
+    @property
+    def arrival(self) -> array[int] | None:
+        """Which arrival each trial of `state` is; None: they came in the order of the dataset."""
+        return self._keys.arrival
 
     @property
     def scored(self) -> int:

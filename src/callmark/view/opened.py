@@ -7,6 +7,7 @@ import threading
 import time
 from array import array
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -14,6 +15,7 @@ import msgspec
 from callmark.records.jsontext import Json, NotJson, canonical_json
 from callmark.records.report import GateRule, Report
 from callmark.records.results import Result
+from callmark.reports.html.indexed_run import IndexedSurvey, find_index, survey_of
 from callmark.reports.html.overview import BINS, Distribution, PageHead, run_head
 from callmark.reports.html.page import (
     Index,
@@ -25,7 +27,13 @@ from callmark.reports.html.page import (
     row_of,
 )
 from callmark.reports.layout import one_line
-from callmark.store.files import decode_result, object_of, placed_results, read_results
+from callmark.store.files import (
+    decode_result,
+    object_of,
+    placed_results,
+    read_results,
+    result_at,
+)
 from callmark.store.journal import MAGIC
 from callmark.summary.metrics import CrossScore
 from callmark.summary.summary import DEFAULT_SEED
@@ -95,18 +103,13 @@ class Openings:
 
     def _prepared(self, run: FoundRun) -> Ready:
         judged = self._report_of(run)
-        survey = Survey(judged.report, judged.cross_score)
-        offsets: array[int] = array("Q")
-        for offset, result in placed_results(run.path):
-            survey.add(result)
-            offsets.append(offset)
-        choice = survey.choice()
+        survey, offsets, listed = _survey(run.path, judged)
         index = IndexBuilder()
         judged_rows = survey.judged(lambda: read_results(run.path))
-        for row, offset, is_listed in zip(judged_rows, offsets, choice.rows, strict=True):
+        for row, offset, is_listed in zip(judged_rows, offsets, listed, strict=True):
             if is_listed:
                 index.add(row, offset)
-        trials, rows, _ = choice.counts()
+        trials, rows = len(listed), sum(listed)
         head = run_head(judged.report, run.name, survey.distribution(), (trials, trials, trials))
         if rows < trials:
             head = msgspec.structs.replace(head, left_out=_left_out(trials, rows))
@@ -117,6 +120,22 @@ class Openings:
         ready.head.write_bytes(page_json(_note_verdict(head, judged)))
         ready.index.write_bytes(page_json(index.built()))
         return ready
+
+
+def _survey(results: Path, judged: JudgedRun) -> tuple[Survey, array[int], bytes | bytearray]:
+    """With where each line begins, and whether it is listed. What left an index is not read."""
+    index = find_index(results)
+    if index is not None:
+        known = survey_of(judged.report, judged.cross_score, index)
+        if isinstance(known, IndexedSurvey):
+            known.list_all(partial(result_at, results))
+            return known, index.offsets, bytes([1]) * len(index)
+    survey = Survey(judged.report, judged.cross_score)
+    offsets: array[int] = array("Q")
+    for offset, result in placed_results(results):
+        survey.add(result)
+        offsets.append(offset)
+    return survey, offsets, survey.choice().rows
 
 
 def _key(run: FoundRun) -> Key:

@@ -113,7 +113,7 @@ def test_f7_a_journal_says_that_its_results_are_written_until_another_trial_is(o
         journal.append(line(0, status="error"))
         written = journal.finish(out)
     with opened(out, "resume") as journal:
-        assert journal.written == written == sha256_hex(out.read_bytes())
+        assert journal.written == written.sha256 == sha256_hex(out.read_bytes())
         assert len(journal.done()) == 0
         journal.append(line(0))
         journal.finish(out)

@@ -16,7 +16,7 @@ from callmark.records.results import (
 )
 from callmark.records.statements import RULES
 from callmark.run.prepare import has_failed
-from callmark.summary.failing import why_failed
+from callmark.summary.reasons import why_failed
 
 CARD = PrivacyFinding("card", "high", "answer", 0, 4, echoed=False)
 MAIL = PrivacyFinding("email", "medium", "call 1", 0, 4, echoed=True)

@@ -11,7 +11,6 @@ import msgspec
 from callmark._version import __version__
 from callmark.records.jsontext import Json
 from callmark.records.report import GateOutcome, Metric, MetricBlock, Misses, Report
-from callmark.records.results import Result, Statement
 from callmark.records.statements import RULES as STATEMENT_RULES
 from callmark.records.statements import Tier
 from callmark.reports.layout import Style, one_line, round_text
@@ -176,41 +175,6 @@ def _statements(report: Report) -> PageTable:
         right=(1,),
         note="A firm flag counts against the answer; an advisory one is only shown.",
     )
-
-
-def failure_kinds(result: Result) -> tuple[str, ...]:
-    """What went wrong in a trial, in words that are the same for all trials of a kind: wrong record
-    for `price`, no call of `web.search`."""
-    scores = result.scores
-    if scores is None or result.status == "error":
-        return (one_line(f"not scored: {result.error or 'no reason given'}", LONGEST_KIND),)
-    missed = scores.calls.differences
-    found = [_flag_kind(one) for one in scores.statements if one.is_flag]
-    if scores.kind != "unclassified":
-        for told, calls in (
-            ("no call of", missed.missing),
-            ("extra call of", missed.extra),
-            ("other arguments for", missed.differing),
-        ):
-            found += [f"{told} `{call.partition(' ')[0]}`" for call in calls]
-    if any(entry.status == "malformed" for entry in result.tool_trace):
-        found.append("malformed call")
-    if scores.missing_facts:
-        found.append("a required fact is not stated")
-    if not result.model_output.strip():
-        found.append("no text in the answer")
-    if not scores.privacy_ok:
-        found.append("personal data or an address that nobody gave")
-    return tuple(dict.fromkeys(one_line(kind, LONGEST_KIND) for kind in found))[:MOST_KINDS]
-
-
-def _flag_kind(one: Statement) -> str:
-    """By the field that it is about, or by the rule where there is none."""
-    names = [part for part in (one.path or "").split("/") if part and not part.isdigit()]
-    word = LABELS[one.label].label
-    if names:
-        return f"{word} for `{names[-1]}`"
-    return f"{word} (rule: {RULES[one.rule].label if one.rule in RULES else one.rule})"
 
 
 def _gate_row(report: Report, outcome: GateOutcome) -> tuple[PageCell, ...]:
@@ -408,7 +372,7 @@ def _pins(report: Report) -> Iterator[tuple[str, str]]:
         yield name, one_line(shown, 300)
 
 
-PageKind = Literal["run", "compare", "probe"]
+PageKind = Literal["run", "compare", "runs", "probe"]
 
 
 class Pick(msgspec.Struct, frozen=True):
@@ -463,17 +427,19 @@ class PageTable(msgspec.Struct, frozen=True, kw_only=True):
 
 class Bar(msgspec.Struct, frozen=True):
     """One group of bars; None: no data. `pick` leads to the samples behind it. `spread`: the
-    interval around the first value, where the plot is a curve."""
+    interval around the first value, and `style` how it was judged, where a plot is of points."""
 
     label: str
     values: tuple[float | None, ...]
     pick: Pick | None = None
     spread: tuple[float, float] | None = None
+    style: Style = "plain"
 
 
 class Plot(msgspec.Struct, frozen=True, kw_only=True):
     """A bar chart, which is a table as well. `top` is the end of its axis; None: the largest.
-    `curve`: points in an order, joined, instead of bars; `level`: a line across it."""
+    `curve`: points in an order, joined, instead of bars; `points`: one below the other, each with
+    its interval; `level`: a line across them."""
 
     id: str
     title: str
@@ -484,6 +450,7 @@ class Plot(msgspec.Struct, frozen=True, kw_only=True):
     top: float | None = None
     upright: bool = False
     curve: bool = False
+    points: bool = False
     level: float | None = None
     marks: tuple[str, ...] = ()  # lines of text below the drawing
 

@@ -6,10 +6,11 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import operator
 from array import array
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
+from functools import lru_cache
 from tempfile import TemporaryFile
 from types import TracebackType
 from typing import Any, BinaryIO, Self
@@ -18,24 +19,31 @@ import msgspec
 
 from callmark.records.jsontext import Json
 from callmark.records.report import GateRule, Report
-from callmark.records.results import ByteRange, Result, Scores
-from callmark.records.samples import Expectation, Extractor, ExtractorBy, expectation_of
-from callmark.records.statements import GOOD
+from callmark.records.results import ByteRange, ListedTrial, Result, Scores, TrialTraits
+from callmark.records.samples import Expectation, Extractor, ExtractorBy
 from callmark.records.trace import ThoughtCall, TraceEntry, UserTurn
 from callmark.reports.finished_run import FinishedRun
 from callmark.reports.html.overview import (
     Distribution,
     PageHead,
     bin_of,
-    failure_kinds,
     run_head,
     shares_of,
 )
 from callmark.reports.layout import one_line
 from callmark.resources import data_path
-from callmark.store.files import read_results
-from callmark.summary.failing import failing_rows
-from callmark.summary.metrics import ChanceSample, CrossScore, Subset
+from callmark.store.files import read_results, run_name
+from callmark.store.run_index import SMALLEST
+from callmark.summary.failing import (
+    FALLS_SHORT,
+    NOT_SCORED,
+    ONLY_WARNS,
+    PASSES,
+    failing_rows,
+    list_trial,
+)
+from callmark.summary.metrics import ChanceSample, CrossScore, Pair, Subset
+from callmark.summary.run_index import RunIndex
 from callmark.summary.summary import DEFAULT_SEED
 from callmark.summary.trials import Trials
 
@@ -56,6 +64,8 @@ FACETS: dict[str, str] = {
     "stop": "stopped by",
 }
 NUMBERS = ("F1 lax", "F1 strict")
+MOST_KINDS, LONGEST_KIND = 4, 80  # of failures of one trial
+REMEMBERED = 1 << 12  # different facets
 NOT_IN_THE_FILE = -1
 
 
@@ -96,7 +106,11 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def cost(self) -> int:
         """About how many bytes of the file it takes."""
-        return ROW_BYTES + len(self.sample_id.encode()) + len(self.text.encode())
+        return ROW_BYTES + _bytes_of(self.sample_id) + _bytes_of(self.text)
+
+
+def _bytes_of(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode())
 
 
 class IndexBuilder:
@@ -105,6 +119,9 @@ class IndexBuilder:
     ) -> None:
         self._labels = labels
         self._facets = {key: _FacetBuilder() for key in labels}
+        self._known: dict[int, tuple[int, Mapping[str, tuple[str, ...]]]] = {}
+        self._kinds = 0  # of rows, by their facets
+        self._codes: array[int] = array("I")
         self._index = Index(
             ids=[],
             trials=[],
@@ -120,16 +137,28 @@ class IndexBuilder:
         index.trials.append(row.trial)
         index.texts.append(row.text)
         index.at.append(at)
-        for key, facet in self._facets.items():
-            facet.add(row.facets.get(key, ()))
+        self._codes.append(self._kind_of(row.facets))
         for column, number in zip(index.numbers, row.numbers, strict=True):
             # More digits than a page shows would only make the file larger.
             column.values.append(None if number is None else round(number, 4))
 
+    def _kind_of(self, facets: Mapping[str, tuple[str, ...]]) -> int:
+        """Which of the different facets these are. Rows share them: each is looked at once."""
+        known = self._known.get(id(facets))
+        if known is not None:
+            return known[0]
+        for key, facet in self._facets.items():
+            facet.add(facets.get(key, ()))
+        if len(self._known) == REMEMBERED:
+            self._known.clear()
+        self._known[id(facets)] = self._kinds, facets  # kept, so that no other gets its id
+        self._kinds += 1
+        return self._kinds - 1
+
     def built(self) -> Index:
         """Without the facets that no row has anything in."""
         facets = [
-            facet.built(key, self._labels[key])
+            facet.built(key, self._labels[key], self._codes)
             for key, facet in self._facets.items()
             if any(facet.sets)
         ]
@@ -138,36 +167,34 @@ class IndexBuilder:
 
 class _FacetBuilder:
     def __init__(self) -> None:
-        self.names: dict[str, int] = {}
         self.sets: dict[tuple[str, ...], int] = {}
-        self.codes: list[int] = []
+        self.codes: list[int] = []  # of each kind of rows
 
     def add(self, names: tuple[str, ...]) -> None:
         self.codes.append(self.sets.setdefault(names, len(self.sets)))
 
-    def built(self, key: str, label: str) -> Facet:
+    def built(self, key: str, label: str, kinds: Iterable[int]) -> Facet:
         names = sorted({name for group in self.sets for name in group})
         place = {name: at for at, name in enumerate(names)}
         sets = [[place[name] for name in group] for group in self.sets]
-        return Facet(key, label, names, sets, self.codes)
+        return Facet(key, label, names, sets, [*map(self.codes.__getitem__, kinds)])
 
 
 def row_of(
     result: Result, fails: tuple[str, ...] = (), expectation: Expectation | None = None
 ) -> Row:
     """`fails`: the gates that it falls short of; `expectation`: where somebody has read it."""
-    scores = result.scores
-    eligible = scores is not None and scores.kind == "eligible"
+    return listed_row(list_trial(result, expectation), fails)
+
+
+def listed_row(one: ListedTrial, fails: tuple[str, ...] = ()) -> Row:
     return Row(
-        sample_id=result.sample_id,
-        trial=result.trial,
-        text=excerpt_of(result),
-        facets=facets_of(result, fails, expectation),
-        numbers=(
-            scores.lax.f1 if scores is not None and eligible else None,
-            scores.strict.f1 if scores is not None and eligible and scores.strict_keys else None,
-        ),
-        like=failure_kinds(result),
+        sample_id=one.sample_id,
+        trial=one.trial,
+        text=excerpt_of(one),
+        facets=traits_facets(one.traits, fails),
+        numbers=(one.f1, one.f1_strict),
+        like=_kinds(one.traits),
     )
 
 
@@ -179,116 +206,49 @@ def judge_row(row: Row, short: tuple[str, ...], warnings: Collection[str]) -> Ro
     warns = tuple(name for name in short if name in warnings)
     standing, *remarks = row.facets["status"]
     if standing != NOT_SCORED and fails:
-        standing = "falls short"
+        standing = FALLS_SHORT
     elif standing == PASSES and warns:
         standing = ONLY_WARNS
     judged = {"fails": fails, "warns": warns, "status": (standing, *remarks), "like": row.like}
     return msgspec.structs.replace(row, facets={**row.facets, **judged})
 
 
-def facets_of(
-    result: Result, fails: tuple[str, ...], expectation: Expectation | None = None
-) -> dict[str, tuple[str, ...]]:
-    expectation = expectation or expectation_of(result.metadata)
-    scores = result.scores
-    tools = {entry.name for entry in result.tool_trace if entry.name}
-    tools |= {call.name for call in expectation.calls}
+# Many trials have the same traits; the facets of all of them are one object.
+@lru_cache(REMEMBERED)
+def traits_facets(traits: TrialTraits, fails: tuple[str, ...]) -> Mapping[str, tuple[str, ...]]:
+    standing = FALLS_SHORT if fails and traits.standing != NOT_SCORED else traits.standing
     return {
         "fails": fails,
         "warns": (),
-        "status": (_standing(result, fails), *_remarks(result)),
-        "kind": (expectation.kind if scores is None else scores.kind,),
-        "tool": tuple(sorted(tools)),
-        "locale": () if expectation.locale is None else (expectation.locale,),
-        "slice": expectation.slices,
-        **_statement_facets(scores),
-        "like": failure_kinds(result) if fails or _is_wrong(result) else (),
-        "stop": (result.stop,),
+        "status": (standing, *traits.remarks),
+        "kind": (traits.kind,),
+        "tool": traits.tools,
+        "locale": () if traits.locale is None else (traits.locale,),
+        "slice": traits.slices,
+        "label": traits.labels,
+        "rule": traits.rules,
+        "like": _kinds(traits) if fails or traits.is_wrong else (),
+        "stop": (traits.stop,),
     }
 
 
-def _is_wrong(result: Result) -> bool:
-    """Lost, or flagged by any rule."""
-    scores = result.scores
-    if scores is None or result.status == "error":
-        return True
-    return any(one.is_flag for one in scores.statements)
+@lru_cache(REMEMBERED)
+def _kinds(traits: TrialTraits) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(one_line(kind, LONGEST_KIND) for kind in traits.like))[:MOST_KINDS]
 
 
-def _statement_facets(scores: Scores | None) -> dict[str, tuple[str, ...]]:
-    statements = () if scores is None else scores.statements
-    return {
-        "label": tuple(sorted({one.label for one in statements})),
-        "rule": tuple(sorted({one.rule for one in statements if one.is_flag})),
-    }
-
-
-NOT_SCORED, ONLY_WARNS, PASSES = "not scored", "only warns", "passes"
-
-
-def _standing(result: Result, fails: tuple[str, ...]) -> str:
-    """What the mark of a row says. An answer of which nothing is expected is marked by the worst
-    label of what it states: no gate looks at it, and nothing checked is nothing passed."""
-    scores = result.scores
-    if scores is None or result.status == "error":
-        return NOT_SCORED
-    if fails:
-        return "falls short"
-    if scores.kind == "unclassified":
-        if _is_flagged(scores):
-            return "flagged"
-        if any(one.is_flag for one in scores.statements):
-            return ONLY_WARNS
-        if not scores.checks_ok and not any(one.label in GOOD for one in scores.statements):
-            return "nothing checked"
-    return PASSES
-
-
-def _is_flagged(scores: Scores) -> bool:
-    """A firm flag; where spans are marked, also a value in one that nothing supports."""
-    marked = scores.span_extractor == "marker" and scores.values.get("unsupported", 0) > 0
-    return marked or any(one.is_firm for one in scores.statements)
-
-
-def _remarks(result: Result) -> list[str]:
-    if result.scores is None or result.status == "error":
-        return []
-    found = []
-    if result.scores.unresolved:
-        found.append("call without a fixture")
-    if result.scores.calls.wrong_calls:
-        found.append("wrong call")
-    if any(entry.status == "malformed" for entry in result.tool_trace):
-        found.append("malformed call")
-    if result.scores.json_args_valid is False:
-        found.append("invalid arguments")
-    if _is_flagged(result.scores):
-        found.append("firm flag")
-    return found
-
-
-def excerpt_of(result: Result) -> str:
+def excerpt_of(one: ListedTrial) -> str:
     """The start of what was asked, and on a second line of what was answered."""
-    asked = _cut(last_question(result.prompt), PROMPT_BYTES)
-    return f"{asked}\n{_cut(result.model_output, ANSWER_BYTES)}"
-
-
-def last_question(prompt: str | list[dict[str, Json]]) -> str:
-    """What the user said last in the prompt."""
-    if isinstance(prompt, str):
-        return prompt
-    for message in reversed(prompt):
-        content = message.get("content")
-        if message.get("role") == "user" and isinstance(content, str):
-            return content
-    return ""
+    return f"{_cut(one.asked, PROMPT_BYTES)}\n{_cut(one.answered, ANSWER_BYTES)}"
 
 
 def _cut(text: str, limit: int) -> str:
     """At most so many bytes of one line."""
     # Cut before it is split: an answer may be megabytes, its excerpt is a line.
-    shown = " ".join(text[: 4 * limit].split())
-    raw = one_line(shown).encode("utf-8", "replace")
+    shown = one_line(" ".join(text[: 4 * limit].split()))
+    if len(shown) <= limit and shown.isascii():
+        return shown
+    raw = shown.encode("utf-8", "replace")
     return raw.decode() if len(raw) <= limit else raw[:limit].decode("utf-8", "ignore") + "…"
 
 
@@ -478,7 +438,7 @@ def _text(text: str) -> str:
 Read = Callable[[], Iterator[Result]]
 
 
-class PageResult(msgspec.Struct, frozen=True, kw_only=True):
+class PageResult(msgspec.Struct, frozen=True):
     """One trial as the page shows it: a line of results without what is the same in all lines."""
 
     sample_id: str
@@ -510,8 +470,11 @@ class PageSample(msgspec.Struct, frozen=True):
     sides: tuple[PageSide, ...]
 
 
+_shown = operator.attrgetter(*PageResult.__struct_fields__)
+
+
 def page_result(result: Result) -> PageResult:
-    return PageResult(**{name: getattr(result, name) for name in PageResult.__struct_fields__})
+    return PageResult(*_shown(result))
 
 
 def page_sample(result: Result) -> bytes:
@@ -566,19 +529,19 @@ def _shorten_text(text: str, room: int) -> str:
 def write_html(finished: FinishedRun, stream: BinaryIO) -> None:
     """Without trials the page shows the report alone."""
     results = finished.results
+    index = None
+    if results is not None and results.stat().st_size >= SMALLEST:
+        from callmark.reports.html.indexed_run import find_index
+
+        index = find_index(results)
     write_run_page(
         stream,
         finished.report,
         lambda: iter(()) if results is None else read_results(results),
         name="report" if results is None else run_name(results),
         cross_score=finished.cross_score,
+        index=index,
     )
-
-
-def run_name(results: Path) -> str:
-    """A run goes by its folder, or by its file where that has a name of its own."""
-    whole = results.resolve()
-    return whole.parent.name or whole.stem if whole.name == "results.jsonl" else whole.stem
 
 
 def write_run_page(
@@ -588,9 +551,15 @@ def write_run_page(
     *,
     name: str,
     cross_score: CrossScore | None = None,
+    index: RunIndex | None = None,
 ) -> None:
-    """`read` opens the results, each time anew. `cross_score` gives the distribution of chance."""
+    """`read` opens the results, each time anew. `cross_score` gives the distribution of chance;
+    `index`: of these results."""
     survey = Survey(report, cross_score)
+    if index is not None:
+        from callmark.reports.html.indexed_run import survey_of
+
+        survey = survey_of(report, cross_score, index)
     with TemporaryFile() as spool:
         sizes: array[int] = array("I")
         for result in read():
@@ -609,12 +578,12 @@ def write_run_page(
         )
         with PageFile(stream, name) as page:
             page.head(run_head(report, name, survey.distribution(), choice.counts()))
-            index = IndexBuilder()
+            listing = IndexBuilder()
             for at, (row, encoded) in enumerate(zip(survey.judged(read), full, strict=True)):
                 place = page.sample(encoded) if choice.full[at] else NOT_IN_THE_FILE
                 if choice.rows[at]:
-                    index.add(row, place)
-            page.index(index.built())
+                    listing.add(row, place)
+            page.index(listing.built())
 
 
 class Survey:
@@ -638,11 +607,7 @@ class Survey:
         """`size`: what all of it takes in a file, where it is written to one."""
         row = row_of(result, (), self._trials.add(result))
         self._candidates.offer(result.sample_id, result.trial, row=row.cost, size=size)
-        self._room -= row.cost
-        if self._room < 0:
-            self.rows = None
-        elif self.rows is not None:
-            self.rows.append(row)
+        self._keep(row)
         self._samples.append(result.index)
         scores = result.scores
         if scores is None or result.status == "error":
@@ -651,6 +616,13 @@ class Survey:
             self._own[bin_of(scores.lax.f1)] += 1
             if self._cross_score is not None:
                 self._chance.add(result)
+
+    def _keep(self, row: Row) -> None:
+        self._room -= row.cost
+        if self._room < 0:
+            self.rows = None
+        elif self.rows is not None:
+            self.rows.append(row)
 
     def falls_short(self) -> dict[int, tuple[str, ...]]:
         """By the place of a sample in its dataset: the gates that it falls short of."""
@@ -663,7 +635,7 @@ class Survey:
         short, warnings = self.falls_short(), self._report.warning_gates
         rows = map(row_of, read()) if self.rows is None else self.rows
         for index, row in zip(self._samples, rows, strict=True):
-            yield judge_row(row, short.get(index, ()), warnings)
+            yield judge_row(row, short[index], warnings) if index in short else row
 
     def choice(self) -> TrialChoice:
         """First what failed or was lost, then what falls short of a gate that passed."""
@@ -680,9 +652,11 @@ class Survey:
     def distribution(self) -> Distribution:
         chance: Counter[int] | None = None
         if self._cross_score is not None:
-            pairs = self._chance.pairs(self._cross_score)
-            chance = Counter(bin_of(pair.chance) for pair in pairs)
+            chance = Counter(bin_of(pair.chance) for pair in self._pairs(self._cross_score))
         return Distribution(shares_of(self._own), None if chance is None else shares_of(chance))
+
+    def _pairs(self, cross_score: CrossScore) -> Sequence[Pair]:
+        return self._chance.pairs(cross_score)
 
 
 def falling_short(

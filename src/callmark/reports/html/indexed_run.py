@@ -1,0 +1,70 @@
+"""The page of a run that left an index beside its results: nothing of it is worked out again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+from callmark._version import __version__
+from callmark.records.report import Report
+from callmark.records.results import Result
+from callmark.reports.html.overview import bin_of
+from callmark.reports.html.page import Survey, listed_row
+from callmark.store.files import result_at
+from callmark.store.run_index import SMALLEST, read_index
+from callmark.summary.metrics import CrossScore, Pair
+from callmark.summary.run_index import RunIndex, unpack_index
+
+
+def find_index(results: Path) -> RunIndex | None:
+    """What the run left for those who would read all of its lines; None: read them."""
+    if results.stat().st_size < SMALLEST:
+        return None
+    parts = read_index(results, version=__version__)
+    return None if parts is None else unpack_index(parts, partial(result_at, results))
+
+
+def survey_of(report: Report, cross_score: CrossScore | None, index: RunIndex | None) -> Survey:
+    """Without an index, and where not all of its rows can be listed, it has to see the results."""
+    if index is not None:
+        found = IndexedSurvey(report, cross_score, index)
+        if found.rows is not None:
+            return found
+    return Survey(report, cross_score)
+
+
+class IndexedSurvey(Survey):
+    """The same of a run that left an index: `add` only says how large each trial is, in the order
+    of the results."""
+
+    def __init__(self, report: Report, cross_score: CrossScore | None, index: RunIndex) -> None:
+        super().__init__(report, cross_score)
+        self._index = index
+        self._trials = index.trials
+        self._samples = index.numbers.trials.index.numbers()
+        for one in index.listed():
+            self._keep(listed_row(one))
+            if one.traits.kind == "eligible":
+                self._own[bin_of(one.f1 or 0.0)] += 1
+
+    def add(self, result: Result, size: int = 0) -> None:
+        if self._index.numbers.chance is None and self._cross_score is not None:
+            self._add_to_chance(result)
+        if self.rows is not None:
+            cost = self.rows[len(self._candidates)].cost
+            self._candidates.offer(result.sample_id, result.trial, row=cost, size=size)
+
+    def _add_to_chance(self, result: Result) -> None:
+        if result.scores is not None and result.scores.kind == "eligible":
+            self._chance.add(result)
+
+    def list_all(self, line_at: Callable[[int], Result]) -> None:
+        """Nobody asks how large the trials are: all of them are listed."""
+        if self._index.numbers.chance is None and self._cross_score is not None:
+            for offset in self._index.chance_offsets():
+                self._chance.add(line_at(offset))
+
+    def _pairs(self, cross_score: CrossScore) -> Sequence[Pair]:
+        known = self._index.numbers.chance
+        return super()._pairs(cross_score) if known is None else known
