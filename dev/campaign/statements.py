@@ -49,7 +49,7 @@ _UNREAD = {
     "currency_unstated": "no result says in which unit or currency its number is",
     "name": "a name that nobody has is a word like others",
     "enum": "one word of a few for another: nothing says which exclude each other",
-    "rank": "no rule ranks",
+    "rank": "the superlative is not about a column that a list has",
     "deed": "the new verb is not read as a deed",
     "denial": "the denied sentence states no value, and no text of a result",
     "negate": "the other clause is not read as yes or no",

@@ -88,7 +88,7 @@ def test_a_value_of_which_nothing_was_made_has_no_class():
     verdict = MutationVerdict(frozenset(), 0, 0, 0, frozenset())
     place = (Place(0, 1, "7"),)
     assert reason_for(Mutation("shift_number", place, 0), verdict) == UNEXPLAINED
-    assert reason_for(Mutation("rank", place, 0), verdict) == "no rule ranks"
+    assert "superlative" in reason_for(Mutation("rank", place, 0), verdict)
 
 
 class Blind(Trial, frozen=True):

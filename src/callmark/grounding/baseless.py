@@ -17,29 +17,37 @@ from callmark.records.statements import GOOD
 
 FEWEST_LOOSE = 2
 FEWEST_FOREIGN = 3  # words that say what a sentence is about
+_LETTER = re.compile(r"[^\W\d_]")
 _WORD = re.compile(r"[^\W\d_]{3,}")
 
 
-def is_loose(one: StatementFinding) -> bool:
+def _is_loose(one: StatementFinding) -> bool:
     return one.rule == "value" and one.label == "unsupported"
 
 
 def find_baseless(
     outline: Outline, findings: Sequence[StatementFinding], known: KnownWords, turn_at: TurnAt
 ) -> Iterator[StatementFinding]:
-    """All findings; those without a base by the rule of that name. They are the loose values of a
-    turn in which no more values are good, and those of a sentence of foreign words."""
+    """All findings, which are in order; those without a base by the rule of that name: the loose
+    values of a turn in which no more values rest on a leaf, and those of a sentence of foreign
+    words."""
     loose: Counter[Span | int | None] = Counter()
     based: Counter[Span | int | None] = Counter()
+    end: int | None = None
     for one in findings:
-        counts = loose if is_loose(one) else based
-        if is_loose(one) or one.label in GOOD:
-            counts.update((turn_at(one.start), outline.sentence_at(one.start)))
+        here = (turn_at(one.start), outline.sentence_at(one.start))
+        if _is_loose(one):
+            # The parts of `(212) 555-0147` are one value.
+            if end is None or _LETTER.search(outline.text, end, one.start):
+                loose.update(here)
+            end = one.end
+        elif one.label in GOOD or one.fields:
+            based.update(here)
         elif one.label == "user_said":
-            counts[outline.sentence_at(one.start)] += 1
+            based[here[1]] += 1
     for one in findings:
         because = ""
-        if is_loose(one):
+        if _is_loose(one):
             turn, sentence = turn_at(one.start), outline.sentence_at(one.start)
             if loose[turn] >= max(FEWEST_LOOSE, based[turn]):
                 because = f"as with {loose[turn]} of the {loose[turn] + based[turn]} values here"

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from callmark.grounding.numbers import count_words, language_of
+from callmark.grounding.numbers import language_of
 from callmark.grounding.polar_keys import OPPOSITES, SAYING, root
 from callmark.grounding.spans import Span
 
@@ -359,7 +359,7 @@ def grammar_of(text: str) -> str:
     found = language_of(text)
     if found != "en":
         return found
-    counted = count_words(text) if text.isascii() else Counter(_WORD.findall(text.casefold()))
+    counted = Counter(_WORD.findall(text.casefold()))
 
     def count(known: frozenset[str]) -> int:
         return sum(map(counted.__getitem__, known & counted.keys()))
