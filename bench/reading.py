@@ -22,7 +22,7 @@ from callmark.reports.html.page import write_run_page
 from callmark.run.indexing import IndexRows
 from callmark.run.play import cross_scorer
 from callmark.store.files import read_report, read_results
-from callmark.store.journal import Written
+from callmark.store.journal import WrittenResults
 from callmark.summary.summary import Summariser
 from callmark.view.catalogue import RunCatalogue
 from callmark.view.opened import JudgedRun, Openings
@@ -64,15 +64,15 @@ def _repeat(lines: list[dict[str, object]], path: Path, size: int, *, worse: boo
 
 def _index(results: Path) -> None:
     """As a run leaves it behind, which these lines were not written by."""
-    summariser, rows = Summariser(cross_scorer()), IndexRows(results)
-    for result in read_results(results):
-        summariser.add(result)
-        rows.add(result, None)
-    summariser.report(ReportHeader(), ())
-    with results.open("rb") as lines:
+    summariser = Summariser(cross_scorer())
+    with IndexRows(results) as rows, results.open("rb") as lines:
+        for result in read_results(results):
+            summariser.add(result)
+            rows.add(result, None)
+        summariser.report(ReportHeader(), ())
         sizes = array("I", map(len, lines))
-    sha256 = hashlib.sha256(results.read_bytes()).hexdigest()
-    rows.write(Written(sha256, sizes), summariser)
+        sha256 = hashlib.sha256(results.read_bytes()).hexdigest()
+        rows.write(WrittenResults(sha256, sizes), summariser)
 
 
 def _decode(*paths: Path) -> None:
