@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import msgspec
+
 import callmark
 from callmark.api import builtin_registry
 from callmark.datasets.reader import open_dataset
@@ -75,4 +77,5 @@ def timed(
 ) -> tuple[float, list[Reply]]:
     started = time.process_time()
     replies = [reply for batch in batches for reply in drive_at_once(runner.answer(batch))]
-    return time.process_time() - started, replies
+    spent = time.process_time() - started
+    return spent, [msgspec.structs.replace(reply, seconds=None) for reply in replies]

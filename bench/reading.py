@@ -22,7 +22,7 @@ from callmark.reports.html.page import write_run_page
 from callmark.run.indexing import IndexRows
 from callmark.run.play import cross_scorer
 from callmark.store.files import read_report, read_results
-from callmark.store.journal import WrittenResults
+from callmark.store.journal import OutputLines
 from callmark.summary.summary import Summariser
 from callmark.view.catalogue import RunCatalogue
 from callmark.view.opened import JudgedRun, Openings
@@ -72,7 +72,7 @@ def _index(results: Path) -> None:
         summariser.report(ReportHeader(), ())
         sizes = array("I", map(len, lines))
         sha256 = hashlib.sha256(results.read_bytes()).hexdigest()
-        rows.write(WrittenResults(sha256, sizes), summariser)
+        rows.write(OutputLines(sha256, sizes), summariser)
 
 
 def _decode(*paths: Path) -> None:

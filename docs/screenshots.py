@@ -1,6 +1,6 @@
-"""Makes the pictures of README.md, docs/page.md, docs/view.md and docs/probe.md: the log that the
-README describes, runs over the bundled dataset from recorded answers, and a training that goes
-wrong, opened in chromium. In the checkout, after `make browser`:
+"""Makes the pictures of README.md and of docs/page.md, view.md, compare.md and probe.md: the log
+that the README describes, runs over the bundled dataset from recorded answers, and a training that
+goes wrong, opened in chromium. In the checkout, after `make browser`:
 `PYTHONPATH=. python docs/screenshots.py`."""
 
 from __future__ import annotations
@@ -61,6 +61,7 @@ def take(folder: Path) -> None:
             driver.save_screenshot(str(IMAGES / f"{name}.png"))
         take_log(driver, folder)
         take_view(driver, folder)
+        take_matrix(driver, folder)
         take_probe(driver, folder)
     finally:
         driver.quit()
@@ -101,6 +102,19 @@ def take_view(driver: webdriver.Chrome, folder: Path) -> None:
             driver.find_elements("css selector", "#runs input[type=checkbox]")[at].click()
         driver.execute_script("document.getElementById('title').textContent = '5 runs in runs'")
         driver.save_screenshot(str(IMAGES / "view-list.png"))
+
+
+def take_matrix(driver: webdriver.Chrome, folder: Path) -> None:
+    """The runs of the viewer on one page, each against the last and best."""
+    page, runs = folder / "models.html", folder / "runs"
+    names = ("large-step-3", "large-step-2", "large-step-1", "large-step-0", "small")
+    main(["compare", *(str(runs / name) for name in names), "--html", str(page), "--quiet"])
+    driver.set_window_size(1200, 1000)
+    driver.get(page.as_uri())
+    WebDriverWait(driver, 20).until(
+        lambda shown: shown.execute_script("return document.body.dataset.ready === 'yes'")
+    )
+    driver.save_screenshot(str(IMAGES / "compare-many.png"))
 
 
 def take_probe(driver: webdriver.Chrome, folder: Path) -> None:

@@ -52,6 +52,18 @@ _DENIALS = {denied: plain for plain, denied in _VERBS.items()} | {
     "isn't": "is", "aren't": "are", "doesn't offer": "offers", "doesn't have": "has",
     "do not offer": "offer", "has no": "has", "have no": "have", "no": "", "not": "",
 }  # fmt: skip
+_NONSENSE = (
+    "The moon weighs {} cheeses and was founded in {} by {} geese. ",
+    "A walrus called Ottokar ate {} umbrellas, {} trombones and {} glaciers. ",
+    "Penguins elected a violin to the senate of Atlantis, by {} votes to {} in {} rounds. ",
+    "Every comet carries {} teapots, which is {} more than the {} of last winter. ",
+    "Gravity was sold for {} goats, {} harps and {} lanterns. ",
+    "Napoleon juggled {} pumpkins over {} volcanoes for {} heartbeats. ",
+    "On Neptune {} dragons knit {} sweaters out of {} rainbows. ",
+)
+_ODD_NUMBERS = (
+    4711, 1312, 886, 5387, 2749, 977, 6143, 3361, 647, 8219, 1583, 739, 7607, 2903, 593, 9391,
+)  # fmt: skip
 _VERB = re.compile(rf"\b(?:{'|'.join(_VERBS)})\b", re.IGNORECASE)
 _DENIAL = re.compile(rf"\b(?:{'|'.join(sorted(_DENIALS, key=len, reverse=True))})\b", re.IGNORECASE)
 _NEGATION = re.compile(
@@ -378,17 +390,30 @@ def deny(sites: Sites) -> Iterator[Mutation]:
             yield Mutation("denial", (place,), start)
 
 
+def talk_nonsense(sites: Sites) -> Iterator[Mutation]:
+    """A sentence that has nothing to do with anything, before a right one."""
+    index = sites.reading.records
+    free = [number for number in _ODD_NUMBERS if number * SCALE not in index.numbers]
+    for sentence in sites.outline.sentences:
+        start = sentence[0]
+        good = sites.good_clauses.get(sites.outline.clause_at(start))
+        if good is not None and good.label == "supported" and sites.text[start].isalpha():
+            at = pick(range(len(free) - 2), sites.trial.key, start)
+            text = pick(_NONSENSE, sites.text[slice(*sentence)], start).format(*free[at : at + 3])
+            yield Mutation("nonsense", (Place(start, start, text),), start)
+
+
 PLANTS: tuple[Plant, ...] = (
     shift, swap_within_key, swap_between_records, other_field, negate, other_unit, other_scale,
     other_name, wrong_weekday, wrong_count, wrong_equation, other_deed, other_of_enumeration,
-    other_rank, deny,
+    other_rank, deny, talk_nonsense,
 )  # fmt: skip
 KINDS = (
     "shift_number", "shift_long", "shift_small", "shift_derived", "shift_identifier",
     "shift_moment",
     "swap_within_key", "swap_named", "swap_between_records", "field", "negate", "unit",
     "unit_unstated", "currency", "currency_unstated", "scale", "name", "weekday", "count",
-    "count_fewer", "equation", "deed", "enum", "rank", "denial",
+    "count_fewer", "equation", "deed", "enum", "rank", "denial", "nonsense",
 )  # fmt: skip
 # Which kinds a rule is there for: its share of them is what its tier is judged by.
 KINDS_OF: dict[str, tuple[str, ...]] = {
@@ -408,4 +433,5 @@ KINDS_OF: dict[str, tuple[str, ...]] = {
     "rank": ("rank",),
     "name": ("name",),
     "denial": ("denial",),
+    "baseless": ("nonsense",),
 }

@@ -149,6 +149,13 @@ def invented_argument(scene: Scene) -> StatedAnswer:
     return replace(right, arguments={key: value}, invented=(f"/{key}",))
 
 
+def nonsense(scene: Scene) -> StatedAnswer:
+    """Of no word and no number that anybody used."""
+    wrong = [flag(number, "baseless") for number in ("74711", "61312", "50886")]
+    pattern = "Geese juggled {} umbrellas, {} pumpkins and {} lanterns."
+    return answer_of([say(pattern, *wrong), *scene.right_answer().values()])
+
+
 def field_in_prose(scene: Scene) -> StatedAnswer:
     fee = scene.trade.fee.replace("_", " ")
     name, price = scene.name_of(scene.second), scene.second.text("price")
@@ -212,6 +219,7 @@ STATED: dict[str, StatedFault] = {
             denied_answer,
             F1,
         ),
+        StatedFault("nonsense", "a sentence of nothing before the answer", "baseless", nonsense),
         StatedFault("dumped_results", "the whole result behind the answer", None, dumped, COPIED),
         StatedFault(
             "invented_argument",

@@ -1,6 +1,7 @@
 """Whatever stands in prompts, answers, calls, results and names: nothing of it runs, and nothing
 of it is anything but text."""
 
+import os
 import re
 from urllib.parse import quote
 
@@ -9,9 +10,19 @@ import pytest
 from tests.builders import make_error, make_result, rules_with
 from tests.hostile import HOSTILE
 
-from callmark.records.report import ReportHeader
+from callmark.compare.records import (
+    Compared,
+    Comparison,
+    Flips,
+    Listed,
+    MeasuredRun,
+    RunMatrix,
+    SideFacts,
+)
+from callmark.records.report import Metric, ReportHeader
 from callmark.records.results import Match, SpanScore, Statement, ValueMark
 from callmark.records.trace import RepairedCall, ThoughtCall, TraceEntry, UserTurn
+from callmark.reports.html.matrix import write_matrix_page
 from callmark.reports.html.page import write_run_page
 from callmark.reports.layout import neutralise
 from callmark.store.files import decode_result, encode_result
@@ -197,3 +208,52 @@ def test_kinds_of_failures_are_text_whatever_a_field_or_an_error_is_called(brows
     assert len(browser.texts(".row .id")) == 1
     assert browser.js("return window.pwned === undefined")
     assert browser.complaints() == []
+
+
+def can_be_a_folder(text):
+    """No system has a path with a zero byte, or with half a character that was no byte."""
+    try:
+        return b"\0" not in os.fsencode(text)
+    except UnicodeEncodeError:
+        return False
+
+
+@pytest.mark.parametrize("name", [one for one in NAMES if can_be_a_folder(HOSTILE[one])])
+def test_f58_the_name_of_a_run_is_text_on_the_page_of_many(browser, tmp_path, name):
+    text = HOSTILE[name][:60].replace("/", "∕")
+    matrix = compared_by_names([f"{text} {at}" for at in range(3)])
+    page = tmp_path / "many.html"
+    with page.open("wb") as stream:
+        write_matrix_page(stream, matrix)
+    browser.open(page)
+    assert browser.complaints() == []
+    assert browser.requests() == []
+    assert (
+        browser.js(
+            "return document.querySelectorAll('#overview script, #overview img, #overview iframe').length"
+        )
+        == 0
+    )
+    shown = browser.texts("#table-runs td:nth-child(2) .strong")
+    assert len(shown) == 3
+    assert shown[2].endswith("2") or shown[2].endswith("…")
+
+
+def compared_by_names(names):
+    """Runs of these names, which all say the same."""
+    metric = "integration_f1_macro_lax"
+    facts = [SideFacts(path=f"{name}/results.jsonl") for name in names]
+    one = Compared(
+        metric=metric, role="primary", better_is="higher", a=0.5, b=0.5, difference=0.0, n=9, decision="inconclusive"
+    )  # fmt: skip
+    flips = Flips(Listed(1, (names[0],)), Listed())
+    comparisons = tuple(
+        Comparison(
+            decision="inconclusive", decision_reason=f"open: {names[0]}", paired=True, a=facts[0], b=side,
+            comparable={}, primary=(one,), flips={metric: flips}, warnings=(names[0],),
+        )
+        for side in facts[1:]
+    )  # fmt: skip
+    measured = {metric: Metric(value=0.5, n=9, ci_95=(0.2, 0.8))}
+    runs = tuple(MeasuredRun(facts=side, metrics=measured) for side in facts)
+    return RunMatrix(decision="inconclusive", runs=runs, comparisons=comparisons)

@@ -1,4 +1,4 @@
-"""The eight pages that people look at, measured in a real browser: at four widths, light and dark,
+"""The pages that people look at, measured in a real browser: at four widths, light and dark,
 nothing lies over anything else, no text is cut, the page never scrolls sideways, axe finds nothing
 serious, and the Tab key reaches whatever can be clicked."""
 
@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import pytest
 from tests.browser.conftest import TAB
-from tests.browser.eight_pages import (
+from tests.browser.looked_at import (
     make_comparison,
     make_demo,
     make_example,
     make_failing,
     make_five_runs,
     make_logs,
+    make_matrix,
     make_probe,
     make_series,
 )
@@ -27,6 +28,7 @@ PLACES = {
     "failing": ("", "s=search-battery-01&t=0", "view=samples&like=a+required+fact+is+not+stated"),
     "comparison": ("", "s=search-rope-02&t=0", "view=samples&both=integration_f1_macro_lax"),
     "five runs": ("",),
+    "matrix": ("",),
     "probe": ("", "s=Execute+this+code%3A+%60print%28664+%2A+2%29%60&t=0"),
     "series": ("", "view=samples&checkpoint=checkpoint-400"),
     "logs": ("", "s=cancel-it&t=0"),
@@ -89,7 +91,7 @@ return [...new Set(found)].slice(0, 12);
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory):
     """Makes each page when it is asked for first: page -> its address."""
-    root, made = tmp_path_factory.mktemp("eight"), {}
+    root, made = tmp_path_factory.mktemp("looked-at"), {}
 
     def folder(name):
         path = root / name.replace(" ", "-")
@@ -102,6 +104,7 @@ def pages(tmp_path_factory):
         "failing": make_failing,
         "comparison": lambda path: make_comparison(path, get("demo"), get("failing")),
         "five runs": make_five_runs,
+        "matrix": lambda path: make_matrix(path, get("five runs")),
         "probe": make_probe,
         "series": make_series,
         "logs": make_logs,

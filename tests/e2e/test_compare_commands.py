@@ -118,6 +118,70 @@ def test_usage_errors_are_one_sentence(callmark, good, words, message):
     assert "Traceback" not in finished.stderr
 
 
+@pytest.fixture
+def three(callmark, world, good):
+    """The good run, one that gives up on eight samples, and one like the first."""
+    callmark(*world.arguments("--out", "same/results.jsonl", "--quiet"))
+    spoil(world, 8, model_output="I do not know.", tool_trace=[])
+    callmark(*world.arguments("--out", "new/results.jsonl", "--quiet"))
+    return good, "new", "same"
+
+
+def test_f58_of_many_runs_each_is_compared_with_the_first(callmark, world, three):
+    finished = callmark("compare", *three, "-o", "m.json", "-o", "m.md", "-o", "m.html")
+    assert finished.returncode == 1, finished.stderr
+    assert finished.stdout.startswith("REGRESSION  worse than good: new\n")
+    assert "\n  same  NON_INFERIOR  not worse: " in finished.stdout
+    assert max(map(len, finished.stdout.splitlines())) <= 80
+    written = json.loads((world.folder / "m.json").read_bytes())
+    assert [one["decision"] for one in written["comparisons"]] == ["regression", "non_inferior"]
+    # What the comparison of two says, and what the run says of itself.
+    assert callmark("compare", *three[:2], "-o", "two.json").returncode == 1
+    two = json.loads((world.folder / "two.json").read_bytes())
+    assert written["comparisons"][0] == two
+    report = json.loads((world.folder / "new" / "report.json").read_bytes())
+    measured = written["runs"][1]["metrics"]["integration_f1_macro_lax"]
+    assert measured == report["metrics"]["integration_f1_macro_lax"]
+    markdown = (world.folder / "m.md").read_text("utf-8")
+    assert markdown.startswith("### ❌ Regression: worse than good: new")
+    assert "| `new` | 0.600 (" in markdown
+    page = (world.folder / "m.html").read_text("utf-8")
+    assert '"kind":"runs"' in page
+    assert '"points":true' in page
+
+
+def test_f58_the_exit_code_of_many_runs_is_that_of_the_worst(callmark, world, three):
+    good, new, same = three
+    assert callmark("compare", good, same, good, "--quiet").returncode == 0
+    # One sample more or less: nobody can tell.
+    lines = (world.folder / "new" / "results.jsonl").read_text("utf-8").splitlines(keepends=True)
+    fine = (world.folder / "same" / "results.jsonl").read_text("utf-8").splitlines(keepends=True)
+    (world.folder / "one.jsonl").write_text("".join(lines[:1] + fine[1:]), "utf-8")
+    open_ = callmark("compare", good, same, "one.jsonl")
+    assert open_.returncode == 5, open_.stdout
+    told = "INCONCLUSIVE  nobody can tell whether worse than good: one\n"
+    assert open_.stdout.startswith(told)
+    assert "unnecessary calls: no data in any run\n" in open_.stdout
+    limit = callmark("compare", new, good, same, "--max-f1-delta", "0.03", "--quiet")
+    assert limit.returncode == 1
+    assert limit.stdout == "LIMIT EXCEEDED  beyond a limit against new: good, same\n"
+
+
+def test_f58_many_reports_hold_no_samples_to_pair(callmark, world, three):
+    report = world.folder / "good" / "report.json"
+    finished = callmark("compare", report, "new", "same")
+    assert finished.returncode == 2
+    assert "is a report, and only two of those can be compared" in finished.stderr
+
+
+def test_f58_runs_of_one_name_are_told_apart_by_their_paths(callmark, world, three):
+    (world.folder / "deep").mkdir()
+    (world.folder / "new").rename(world.folder / "deep" / "good")
+    finished = callmark("compare", "good", "deep/good", "same", "--quiet")
+    told = "worse than good/results.jsonl: deep/good/results.jsonl"
+    assert finished.stdout == f"REGRESSION  {told}\n"
+
+
 def test_a_baseline_is_kept_and_run_compares_with_it(callmark, world, good):
     kept = callmark("baseline", "set", "good")
     assert kept.returncode == 0, kept.stderr

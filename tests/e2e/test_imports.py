@@ -4,6 +4,7 @@ import ast
 import json
 import sys
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -15,6 +16,7 @@ from callmark.cli import (
     dataset_import,
     fixtures_check,
     fixtures_serve,
+    probe,
     recording,
     reporting,
     validate_sharding,
@@ -23,8 +25,10 @@ from callmark.datasets import exporting, importing
 from callmark.datasets.generate import FAULTS
 from callmark.live import recorder
 from callmark.live.server import Http
+from callmark.probe.spec import ModelKind
 from callmark.reports import finished_run as formats
 from callmark.resources import demo_paths
+from callmark.runners.options import SERVED
 from callmark.shards import validate
 
 ROOT = Path(__file__).parents[2]
@@ -105,6 +109,9 @@ def test_f60_what_the_parsers_state_is_what_the_work_takes():
     """They state it themselves: asking the work would load it."""
     assert dataset_export.FORMATS == exporting.FORMATS
     assert dataset_import.FORMATS == importing.CHOICES
+    names = ("openai", *(name for name in SERVED if name != "openai_http"))
+    assert names == probe.SERVED_KINDS
+    assert get_args(ModelKind) == ("hf", *probe.SERVED_KINDS)
     assert tuple(dataset_generate.KINDS) == tuple(FAULTS)
     assert fixtures_check.FLOOR == check.FLOOR
     assert Http().host == fixtures_serve.HOST

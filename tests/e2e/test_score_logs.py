@@ -31,6 +31,11 @@ def test_the_example_is_read_judged_and_shown(callmark, tmp_path):
     folder = tmp_path / "runs" / "latest"
     assert {"results.jsonl", "report.json", "report.html"} <= {one.name for one in folder.iterdir()}
     assert "cancel-it" in (folder / "report.html").read_text("utf-8")
+    # The way from a finding to its conversation is a command to copy.
+    assert (
+        "    callmark show runs/support-log-1/results.jsonl cancel-it send-invoice\n"
+        in finished.stdout
+    )
     shown = callmark("show", "runs/latest", "cancel-it")
     assert "94.50" in shown.stdout
 

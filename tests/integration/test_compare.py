@@ -9,7 +9,8 @@ import pytest
 
 import callmark
 from callmark.cli import main
-from callmark.compare.compare import CompareOptions, compare_runs, write_comparison
+from callmark.compare.compare import CompareOptions, SideLines, compare_runs, write_comparison
+from callmark.compare.matrix import compare_many
 from callmark.errors import BadInput, FingerprintMismatch, UsageError
 from callmark.scorers.score import score_trial
 from callmark.store.runs import file_of, is_report
@@ -60,6 +61,19 @@ def test_a_worse_run_is_a_regression_whichever_way_it_is_named(runs):
     lost = by_folder.flips["valid_call_rate"].lost
     assert lost.count == 12
     assert "s000" in lost.sample_ids
+
+
+def test_f58_a_count_of_one_of_many_runs_is_told_as_a_share(runs):
+    """Runs may differ in size."""
+    options = CompareOptions()
+    good, worse = runs
+    matrix = compare_many([SideLines(run, options) for run in (good, worse, good)], options)
+    assert matrix.decision == "regression"
+    for run in matrix.runs:
+        controls = run.metrics["controls_with_integration"]
+        assert controls.denominator
+        assert controls.value == controls.numerator / controls.denominator
+        assert controls.ci_95 is not None
 
 
 def test_a_run_against_itself_is_not_worse(runs):

@@ -48,6 +48,21 @@ def call(index: int):
 
 
 NONSENSE = "The moon weighs 4711 cheeses and was founded in 1312 by 88 geese."
+# One value in each sentence, and some of the words are those of the results.
+MUCH = "\n".join(
+    f"{what} of the {thing} is {number}."
+    for what, thing, number in (
+        ("The price", "moon", 4711), ("The weight", "king of the geese", 1312),
+        ("The birthday", "river", "3 May 1788"), ("The code", "last comet", 88642),
+        ("The hotel", "sea", 973),
+    )
+)  # fmt: skip
+
+
+def hotels(index: int) -> str:
+    return " ".join(f"{one['name']} costs {one['price']}." for one in result(index)["hotels"][:2])
+
+
 # What the model answers, and how often it makes the call.
 GAMES = {
     "a dump of leaves": lambda at: (". ".join(map(str, leaves(at))) + ".", 1),
@@ -60,6 +75,8 @@ GAMES = {
     "the following is false": lambda at: (f"The following is false. {right(at)}", 1),
     "taken back": lambda at: (f"{right(at)} None of the above is true.", 1),
     "facts after nonsense": lambda at: (f"{NONSENSE} {right(at)}", 1),
+    "facts after much nonsense": lambda at: (f"{MUCH} {right(at)} {hotels(at)}", 1),
+    "facts before nonsense": lambda at: (f"{right(at)} {hotels(at)} {NONSENSE}", 1),
     "the same call twenty times": lambda at: (right(at), 20),
 }  # fmt: skip
 
@@ -158,11 +175,6 @@ def test_f26_what_is_denied_is_not_grounded(name):
     assert not [one for one in scores["statements"] if one["label"] == "supported"]
 
 
-# Numbers that nothing explains are no firm flags: too many right answers work something out.
-WON = pytest.mark.xfail(reason="the rule `value` is advisory", strict=True)
-
-
-@WON
 def test_nonsense_before_facts_stays_what_it_is():
     scores = score(GAMES["facts after nonsense"](0)[0])
     assert [one["rule"] for one in scores["statements"] if one.get("tier") == "firm"]
@@ -171,17 +183,23 @@ def test_nonsense_before_facts_stays_what_it_is():
 
 def test_nonsense_before_facts_is_flagged():
     scores = score(GAMES["facts after nonsense"](0)[0])
-    assert [one["rule"] for one in scores["statements"] if one.get("tier")] == ["value"] * 3
+    assert [one["rule"] for one in scores["statements"] if one.get("tier")] == ["baseless"] * 3
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_one_value_that_nobody_gave_is_not_enough_for_a_firm_flag(count):
+    """It may have been reckoned in a way that no rule follows; two of them are fewer than those
+    that are right, and are told of the town."""
+    more = [f"{TOWNS[0]} has 4711 trees.", f"{TOWNS[0]} has 1312 oaks."]
+    scores = score(f"{right(0)} Hotel A of {TOWNS[0]} costs 101.5. {' '.join(more[:count])}")
+    assert [one["rule"] for one in scores["statements"] if one.get("tier")] == ["value"] * count
 
 
 def test_the_same_call_twenty_times_is_not_the_expected_call():
     assert score(right(0), calls=20)["call_f1"] < 0.2
 
 
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=[WON] if name == "facts after nonsense" else []) for name in GAMES],
-)
+@pytest.mark.parametrize("name", GAMES)
 def test_no_game_passes(tmp_path, name):
     report = play(tmp_path, GAMES[name])
     assert report["verdict"] == "fail", {g["name"]: g["status"] for g in report["gates"]}

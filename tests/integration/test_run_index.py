@@ -22,7 +22,7 @@ from callmark.reports.html.page import write_run_page
 from callmark.run.indexing import IndexRows
 from callmark.run.play import cross_scorer
 from callmark.store.files import read_report, read_results
-from callmark.store.journal import WrittenResults
+from callmark.store.journal import OutputLines
 from callmark.store.run_index import index_path, read_index
 from callmark.summary.summary import Summariser
 from callmark.view.catalogue import RunCatalogue
@@ -116,7 +116,7 @@ def test_trials_may_end_in_any_order(run):
     random.Random(7).shuffle(results)
     summariser = Summariser(cross_scorer())
     sizes = array("I", map(len, run.read_bytes().splitlines(keepends=True)))
-    written = WrittenResults(hashlib.sha256(run.read_bytes()).hexdigest(), sizes)
+    written = OutputLines(hashlib.sha256(run.read_bytes()).hexdigest(), sizes)
     with IndexRows(run) as rows:
         for result in results:
             summariser.add(result)
@@ -136,7 +136,7 @@ def test_a_run_that_lost_trials_has_none(run):
             lost = msgspec.structs.replace(result, scores=None, status="error", error="timeout")
             summariser.add(lost)
             rows.add(lost, None)
-        rows.write(WrittenResults("0" * 64, array("I")), summariser)
+        rows.write(OutputLines("0" * 64, array("I")), summariser)
     assert not index_path(run).exists()
 
 

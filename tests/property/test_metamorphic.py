@@ -118,9 +118,9 @@ def without_strict(scores):
 
 def without_evidence(scores):
     copying = scores.get("copying")
-    kept = {name: value for name, value in without_strict(scores).items() if name != "copying"}
-    # A flag names the nearest value, which may be one of those.
-    return without(kept, "because") | {"stated": copying and copying["stated"]}
+    left_out = ("copying", "statements")
+    kept = {name: value for name, value in without_strict(scores).items() if name not in left_out}
+    return kept | {"stated": copying and copying["stated"]}
 
 
 def of_grounding(scores):
@@ -183,14 +183,9 @@ UNRELATED = {
 }
 
 
-@pytest.mark.xfail(
-    reason="misread asks how likely a slip is by chance: with more numbers served it is likelier",
-    strict=True,
-)
-def test_a_result_that_says_something_else_moves_no_score(measure, as_told):
+def told_beside(told: Told) -> Told:
     """Every served result says unrelated things beside its own. Not those of negative controls:
     theirs are empty, and would no longer be."""
-    told = demo()
     decoys = [item for item in told.items if item["metadata"].get("negative_control")]
     for_decoys = [
         call["arguments"] for item in decoys for call in item["metadata"].get("call_sequence", ())
@@ -199,7 +194,11 @@ def test_a_result_that_says_something_else_moves_no_score(measure, as_told):
         result = fixture["result"]
         if fixture["key"] not in for_decoys and isinstance(result, dict) and result.get("ok"):
             result["besides"] = UNRELATED
-    longer = measure(told)
+    return told
+
+
+def test_a_result_that_says_something_else_moves_no_score(measure, as_told):
+    longer = measure(told_beside(demo()))
     assert sum("besides" in str(line["tool_trace"]) for line in longer.results.values()) > 80
     # What is said besides stands under strict keys, also where none was before, and is as many more
     # leaves that an answer could have copied.
@@ -207,8 +206,26 @@ def test_a_result_that_says_something_else_moves_no_score(measure, as_told):
         name: without_evidence(scores) for name, scores in as_told.scores.items()
     }
     # By chance the answers would fit no better either.
-    copied = ("copy_ratio", "copy_ratio_ok_rate")
-    assert totals(longer, *copied) == totals(as_told, *copied)
+    exempt = ("copy_ratio", "copy_ratio_ok_rate", "flagged_sample_rate")
+    assert totals(longer, *exempt) == totals(as_told, *exempt)
+    unsure = sum(
+        count_less_sure(before["statements"], longer.scores[name]["statements"])
+        for name, before in as_told.scores.items()
+    )
+    flagged = [one.report["metrics"]["flagged_sample_rate"] for one in (as_told, longer)]
+    assert flagged[0]["numerator"] - flagged[1]["numerator"] == unsure == 1
+
+
+def count_less_sure(before, after):
+    """Every statement keeps its place and its label. Among more numbers, one that is a digit away
+    is likelier to be there by chance: `misread` may give way to `value`, and nothing else."""
+    fewer = 0
+    for one, other in zip(before, after, strict=True):
+        gave_way = (one["rule"], other["rule"]) == ("misread", "value")
+        names = ("start", "end", "label") if gave_way else one.keys() - {"because"}
+        assert all(one[name] == other[name] for name in names)
+        fewer += gave_way
+    return fewer
 
 
 def test_one_more_served_call_moves_no_grounding(as_told):

@@ -1,5 +1,7 @@
 """What a cheap look leaves out: the scan behind it would have found nothing."""
 
+import re
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -7,18 +9,22 @@ from callmark.calls.formats import FORMATS
 from callmark.calls.ledger import _MAY_HOLD_CALL, PLAIN_WORDS, TurnText, read_turn
 from callmark.calls.unparsed import find_unparsed
 from callmark.grounding.binding import Binder
-from callmark.grounding.dates import find_moments
+from callmark.grounding.comparing import _WAY, COMPARING, WINDOW
+from callmark.grounding.dates import find_moments, may_go_on_with
 from callmark.grounding.deeds import find_deeds
 from callmark.grounding.evidence import Served
 from callmark.grounding.match import Said
 from callmark.grounding.naming import NAMES, TITLED, GivenNames, KnownWords
+from callmark.grounding.polar_keys import root
 from callmark.grounding.polarity import PolarFields
 from callmark.grounding.quantifiers import AMOUNT_WORDS, Amounts
 from callmark.grounding.ranking import Ranks, Tallies
 from callmark.grounding.record_tree import RecordIndex, RecordTree
 from callmark.grounding.siblings import SiblingNames
-from callmark.grounding.spans import Outline
-from callmark.grounding.values import _MAY_BE_MOMENT
+from callmark.grounding.spans import Outline, around
+from callmark.grounding.text import char_offsets, fold, place_words
+from callmark.grounding.values import _MAY_BE_MOMENT, find_values
+from callmark.scorers.integration import ToldWords, tokens_of
 from callmark.scorers.pii import find_pii
 from callmark.scorers.privacy import _may_be_personal
 from callmark.scorers.statements import _has_lists, _may_say_yes_or_no, _may_tell_deeds
@@ -139,3 +145,75 @@ def test_where_nothing_is_listed_nothing_is_ranked_counted_or_told_apart(result,
         assert list(Tallies(tree).wrong_in(outline)) == []
         if not any(" " in name for one in tree.records for name in one.names):
             assert SiblingNames(tree, outline.words).mentions(text, []) == []
+
+
+WORDS_AFTER_DAYS = (
+    "It May mai März Aprıl Sept. sept de of mayo und bis the flight October décembre no Uhr"
+    " dezember Jan. am"
+).split()
+TOLD = st.lists(st.sampled_from("to Bergen the old_town 12 é , .".split()), max_size=6).map(
+    " ".join
+)
+COMPARED = (
+    "it costs is 12 more than 9 $5 cheaper over under plus élevée que up from MORE THAN in excess of"
+    " ahead down the flight . \n und mehr als über au-dessus d'ici"
+).split(" ")
+COMPARING_WORDS = st.lists(st.sampled_from((*COMPARED, "x" * 70)), max_size=40).map(" ".join)
+
+
+@given(COMPARING_WORDS)
+def test_comparisons_stand_around_their_words(text: str):
+    outline = Outline(text)
+    near = around(outline, outline.places_of(outline.words & COMPARING), WINDOW)
+    looked = [one.span() for span in near for one in _WAY.finditer(outline.text, *span)]
+    assert looked == [one.span() for one in _WAY.finditer(outline.text)]
+
+
+@given(
+    st.builds(
+        str.__add__,
+        st.text("abcdeilmnorstuvxyz", min_size=1, max_size=7),
+        st.sampled_from(["", "s", "es", "ed", "ing", "ly", "ies", "ied", "ation", "able", "er"]),
+    )
+)
+def test_stems_begin_as_their_words_do(word: str):
+    stemmed = root(word)
+    begins = stemmed[:2] == word[:2] or stemmed == word[:1]
+    assert begins or word.endswith("ying")
+
+
+@given(st.integers(1, 31), st.sampled_from(WORDS_AFTER_DAYS), st.sampled_from(["", " 2024", " 5."]))
+def test_what_goes_on_with_a_day_is_a_month(day: int, word: str, rest: str):
+    values = find_values(f"{day}. {word}{rest}")
+    is_day = bool(values) and values[0].kind == "moment" and values[0].start == 0
+    assert may_go_on_with(f"{word}{rest}") or not is_day
+
+
+@given(
+    st.lists(st.tuples(TOLD, st.integers(0, 2)), max_size=4), TOLD, st.sampled_from([None, 0, 1, 2])
+)
+def test_a_text_that_stands_there_needs_no_index(
+    told: list[tuple[str, int]], text: str, turn: int | None
+):
+    quick, whole = ToldWords(), ToldWords()
+    for one, at in told:
+        quick.add(one, at)
+        whole.add(one, at)
+    tokens = tokens_of(text)
+    assert quick.holds(tokens, turn) is whole._hold(tokens, turn)
+
+
+@given(st.text(st.sampled_from("aé€😀\ud800 "), max_size=12), st.sets(st.integers(0, 40)))
+def test_offsets_of_many_places_are_those_of_each(text: str, offsets: set[int]):
+    data = text.encode("utf-8", "surrogatepass")
+    assert char_offsets(text, offsets) == {
+        one: one if text.isascii() else len(data[:one].decode("utf-8", "ignore")) for one in offsets
+    }
+
+
+@given(st.text("ab _É1", max_size=20))
+def test_words_are_placed_where_they_stand(text: str):
+    words, starts, ends = place_words(text)
+    found = list(re.finditer(r"[^\W_]+", text))
+    assert [(one.start(), one.end()) for one in found] == list(zip(starts, ends, strict=True))
+    assert [fold(one[0]) for one in found] == words

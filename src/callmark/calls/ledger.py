@@ -413,7 +413,7 @@ _RARE = '<[`"◁:]={('
 def _gates() -> tuple[tuple[str, re.Pattern[str]], ...]:
     groups: dict[tuple[str, str], list[str]] = {}
     for mark in sorted(KNOWN_MARKS, key=lambda mark: (-len(mark), mark)):
-        rare = next(character for character in _RARE if character in mark)
+        rare = next((character for character in _RARE if character in mark), mark[0])
         groups.setdefault((rare, mark[0]), []).append(re.escape(mark))
     return tuple((rare, re.compile("|".join(marks))) for (rare, _), marks in groups.items())
 

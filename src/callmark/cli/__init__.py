@@ -39,7 +39,7 @@ CONTENTS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "compare": {
         "probe": ("callmark.cli.probe", "what did a fine-tune do to the tool calls?"),
-        "compare": ("callmark.cli.compare", "two runs, sample by sample: is the second one worse?"),
+        "compare": ("callmark.cli.compare", "two or more runs, sample by sample: is one worse?"),
         "baseline set": ("callmark.cli.baseline", "keep a run to compare later ones with"),
     },
     "datasets": {

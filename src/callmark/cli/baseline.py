@@ -133,8 +133,8 @@ def _refuse_other(first: tuple[Path, Result], run: Path, result: Result) -> None
         ours, theirs = (getattr(one.fingerprints, name) for one in (known, result))
         if ours != theirs:
             raise FingerprintMismatch(
-                f"{run}: {name}: is {theirs}, but {path} has {ours}: runs of one model on the same"
-                " dataset, tools and fixtures can be kept as one; keep others apart"
+                f"{run}: {name}: is {theirs}, but {path} has {ours}. Runs of one model on the same"
+                " dataset, tools and fixtures can be kept as one; keep others apart."
             )
 
 

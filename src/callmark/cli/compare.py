@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -21,7 +22,7 @@ from callmark.errors import UsageError
 from callmark.reports.layout import FOLD, write
 
 if TYPE_CHECKING:
-    from callmark.compare.compare import CompareOptions
+    from callmark.compare.compare import CompareOptions, SideLines
     from callmark.compare.records import Comparison
     from callmark.config import RunConfig
     from callmark.store.spending import Measured
@@ -77,11 +78,12 @@ def build_parser() -> CommandParser:
     parser = CommandParser(
         "compare",
         """
-        Is B worse than A? Compare two runs of the same dataset, sample by sample.
+        Is B worse than A? Compare runs of the same dataset, sample by sample.
 
-        Both are results files, or folders with results.jsonl, for the same dataset,
+        Each is a results file, or a folder with results.jsonl, for the same dataset,
         tools and fixtures. What another version scored is scored again. Every
         difference comes with its interval, and the primary metrics are tested.
+        Of three and more runs, each is compared with the first.
 
         The decision is `regression` (worse, and not by chance), `non_inferior` (no
         worse than the margin allows) or `inconclusive`. If the dataset was edited in
@@ -96,12 +98,15 @@ def build_parser() -> CommandParser:
         callmark compare runs/base runs/tuned
         callmark compare old.jsonl new.jsonl --common --json comparison.json --markdown pr.md
         callmark compare runs/base runs/tuned --html comparison.html
+        callmark compare runs/base runs/small runs/large --html models.html
         callmark compare openai/report.json local/report.json --max-f1-delta 0.03
         """,
         common=COMMON,
     )
     parser.add_argument("a", type=Path, metavar="A", help="the earlier run, or the base model's")
     parser.add_argument("b", type=Path, metavar="B", help="the later run, or the tuned model's")
+    more = "more runs, each of which is compared with A"
+    parser.add_argument("more", type=Path, nargs="*", metavar="C", help=more)
     add_groups(parser, GROUPS)
     add_own_forms(parser, "comparison")
     add_detail_options(parser, "decision", "all metrics, tools, slices and locales")
@@ -111,11 +116,8 @@ def build_parser() -> CommandParser:
 def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
 
-    from callmark.compare.compare import SideLines, Tools, compare_runs, comparison_bytes
+    from callmark.compare.compare import SideLines, Tools
     from callmark.config import load_config
-    from callmark.reports.compare import comparison_markdown
-    from callmark.reports.html.compare import write_compare_page
-    from callmark.reports.layout import RunProgress
 
     forms = own_forms_of(options)
     config = load_config(getattr(options, "config", None), flags_given(options, [DECIDED, READ]))
@@ -123,23 +125,70 @@ def main(arguments: list[str]) -> int:
     # A run carries the specs of its tools; only a flag, never a settings file, overrules them.
     instead = config.source_of("registry") == "flag"
     tools = Tools(config.registry, config.allowlist, instead=instead)
-    keep = ".html" in forms.values()
-    with (
-        SideLines(options.a, wanted, tools, keep=keep) as a,
-        SideLines(options.b, wanted, tools, keep=keep) as b,
-    ):
-        with RunProgress(sys.stderr, silent=options.quiet) as progress:
-            comparison = compare_runs(a, b, wanted, progress=progress)
-        write_own_forms(
-            forms,
-            {
-                ".json": lambda stream: stream.write(comparison_bytes(comparison)),
-                ".md": lambda stream: stream.write(comparison_markdown(comparison).encode()),
-                ".html": lambda stream: write_compare_page(stream, comparison, a.read(), b.read()),
-            },
-        )
+    paths = (options.a, options.b, *options.more)
+    keep = ".html" in forms.values() and not options.more
+    with ExitStack() as stack:
+        runs = [stack.enter_context(SideLines(path, wanted, tools, keep=keep)) for path in paths]
+        compare = _compare_many if options.more else _compare_two
+        return compare(runs, wanted, forms, options)
+
+
+def _compare_two(
+    runs: Sequence[SideLines],
+    wanted: CompareOptions,
+    forms: Mapping[Path, str],
+    options: argparse.Namespace,
+) -> int:
+    from callmark.compare.compare import compare_runs, comparison_bytes
+    from callmark.reports.compare import comparison_markdown
+    from callmark.reports.html.compare import write_compare_page
+    from callmark.reports.layout import RunProgress
+
+    a, b = runs
+    with RunProgress(sys.stderr, silent=options.quiet) as progress:
+        comparison = compare_runs(a, b, wanted, progress=progress)
+    write_own_forms(
+        forms,
+        {
+            ".json": lambda stream: stream.write(comparison_bytes(comparison)),
+            ".md": lambda stream: stream.write(comparison_markdown(comparison).encode()),
+            ".html": lambda stream: write_compare_page(stream, comparison, a.read(), b.read()),
+        },
+    )
     append_step_summary(lambda: comparison_markdown(comparison))
     return present(comparison, quiet=options.quiet, verbose=options.verbose)
+
+
+def _compare_many(
+    runs: Sequence[SideLines],
+    wanted: CompareOptions,
+    forms: Mapping[Path, str],
+    options: argparse.Namespace,
+) -> int:
+    from callmark.compare.compare import comparison_bytes
+    from callmark.compare.matrix import compare_many
+    from callmark.compare.records import matrix_exit_code
+    from callmark.reports.html.matrix import write_matrix_page
+    from callmark.reports.layout import RunProgress
+    from callmark.reports.matrix import matrix_blocks, matrix_line, matrix_markdown
+
+    with RunProgress(sys.stderr, silent=options.quiet) as progress:
+        matrix = compare_many(runs, wanted, progress=progress)
+    write_own_forms(
+        forms,
+        {
+            ".json": lambda stream: stream.write(comparison_bytes(matrix)),
+            ".md": lambda stream: stream.write(matrix_markdown(matrix).encode()),
+            ".html": lambda stream: write_matrix_page(stream, matrix),
+        },
+    )
+    append_step_summary(lambda: matrix_markdown(matrix))
+    if options.quiet:
+        write([matrix_line(matrix)], sys.stdout)
+        say_warnings(matrix.warnings)
+    else:
+        write(matrix_blocks(matrix, verbose=options.verbose), sys.stdout, FOLD)
+    return matrix_exit_code(matrix)
 
 
 def options_of(config: RunConfig, options: argparse.Namespace | None = None) -> CompareOptions:

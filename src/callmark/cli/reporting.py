@@ -294,7 +294,7 @@ def add_own_forms(parser: argparse.ArgumentParser, what: str) -> None:
     section.add_argument(
         "--markdown", type=Path, metavar="FILE", help="write Markdown for a pull request"
     )
-    section.add_argument("--html", type=Path, metavar="FILE", help="write a page with both sides")
+    section.add_argument("--html", type=Path, metavar="FILE", help="write a page for a browser")
 
 
 def own_forms_of(options: argparse.Namespace) -> dict[Path, str]:

@@ -204,7 +204,7 @@ BASELINE: Group = {
 GROUPS: dict[str, Group] = {
     "what is run": {**INPUTS, **FAULTS},
     "who answers": RUNNER,
-    "a served model (openai_http, openai_responses, anthropic_messages)": SERVED,
+    "a served model (openai_http and the other protocols)": SERVED,
     "a local model (hf_local)": LOCAL,
     "only a part": PART,
     "many processes": ENGINE,

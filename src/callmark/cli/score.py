@@ -313,6 +313,7 @@ def _log_blocks(imported: ImportReport, config: RunConfig) -> Iterator[Block]:
     """What a log shows, by kind: how often, and the first places."""
     from callmark.cli.dataset_import import describe_sources, unmapped_blocks
     from callmark.reports.log_findings import find_in_log
+    from callmark.reports.terminal import show_command
     from callmark.store.files import read_results
 
     read = describe_sources(imported)
@@ -325,5 +326,7 @@ def _log_blocks(imported: ImportReport, config: RunConfig) -> Iterator[Block]:
             yield line(f"{kind.count:>5}  {kind.what}", "warn" if kind.count else "plain")
             for place in kind.first:
                 yield line(place, indent=9)
+        if found.to_look_at:
+            yield show_command(config.out, found.to_look_at)
     yield from unmapped_blocks(imported)
     yield line()

@@ -16,7 +16,7 @@ def build_parser() -> CommandParser:
         Write the tool specs that --registry reads, from Python functions, an MCP
         server or an OpenAPI document.
 
-        No tool is called. Types, defaults and docstrings become JSON Schema; an
+        No tool is called. Types, defaults and docstrings become JSON Schema. An
         operation of an OpenAPI document becomes a tool with its parameters and the
         fields of its JSON body. Tools that the file already has are replaced, others
         are kept.
@@ -62,6 +62,7 @@ def main(arguments: list[str]) -> int:
     Registry.from_specs([*kept, *found], where=str(options.file))
     write_specs(options.file, [*kept, *found])
     others = f", {len(kept)} kept" if kept else ""
-    print(f"{options.file}: {len(found)} tools written{others}: {', '.join(sorted(names))}")
+    written = f"{len(found)} tool{'s' * (len(found) != 1)} written{others}"
+    print(f"{options.file}: {written}: {', '.join(sorted(names))}")
     print(f"next: callmark dataset new DATASET --registry {options.file} --prompt TEXT --call …")
     return 0

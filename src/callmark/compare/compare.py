@@ -32,6 +32,7 @@ from callmark.compare.records import (
     Listed,
     PairCounts,
     PointCheck,
+    RunMatrix,
     SideFacts,
     SpendingPair,
 )
@@ -496,13 +497,18 @@ def compare_runs(
             f"{report}: is a report, {results} are results: name the results of both"
             " (paired), or both reports (differences only)"
         )
-    side_a, side_b = _side(a, progress), _side(b, progress)
+    return compare_read(options, (a, read_side(a, progress)), (b, read_side(b, progress)))
+
+
+def compare_read(options: CompareOptions, *read: tuple[SideLines, Side]) -> Comparison:
+    """Two sides that were read to their ends, with all that stands beside their results."""
+    (a, side_a), (b, side_b) = read
     options = msgspec.structs.replace(options, scorer_version=SCORER_VERSION)
     found = compare_sides(side_a, side_b, options)
     said = dict.fromkeys((*a.warnings(), *b.warnings()))
     return msgspec.structs.replace(
         found,
-        timing=compare_spending(path_a, path_b, options.max_ratio),
+        timing=compare_spending(a.path, b.path, options.max_ratio),
         warnings=(*found.warnings, *said),
     )
 
@@ -646,11 +652,11 @@ def write_comparison(path: Path, comparison: Comparison) -> None:
         stream.write(comparison_bytes(comparison))
 
 
-def comparison_bytes(comparison: Comparison) -> bytes:
+def comparison_bytes(comparison: Comparison | RunMatrix) -> bytes:
     return msgspec.json.format(msgspec.json.encode(comparison), indent=2) + b"\n"
 
 
-def _side(lines: SideLines, progress: Progress | None) -> Side:
+def read_side(lines: SideLines, progress: Progress | None) -> Side:
     """One side, read to its end."""
     try:
         return _filled(lines, progress)

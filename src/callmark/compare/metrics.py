@@ -45,6 +45,7 @@ from callmark.stats.estimates import (
     tango,
 )
 from callmark.summary.failing import PASSING_F1
+from callmark.summary.gates import GATES
 from callmark.summary.metrics import (
     Definition,
     Pair,
@@ -55,21 +56,9 @@ from callmark.summary.metrics import (
 )
 from callmark.summary.trials import NOT_APPLICABLE, Samples, TrialPlace
 
+# Of metrics that no gate judges; a gate knows its own direction.
 _LOWER = frozenset(
-    {
-        "chance_f1",
-        "controls_with_integration",
-        "copy_ratio",
-        "flagged_sample_rate",
-        "integration_delta_lax_minus_strict",
-        "invented_argument_rate",
-        "locale_delta_de",
-        "locale_delta_es",
-        "locale_delta_fr",
-        "teacher_heavy_spans_over_cap",
-        "unchecked_share",
-        "unsupported_value_rate",
-    }
+    {"chance_f1", "copy_ratio", "integration_delta_lax_minus_strict", "unchecked_share"}
 )
 _COUNTED_FLAGS = frozenset({"contaminated"})  # columns of a count that hold only yes and no
 
@@ -113,6 +102,8 @@ class _Both(NamedTuple):
 
 
 def better_is(metric: str) -> Better:
+    if metric in GATES:
+        return GATES[metric].better
     return "lower" if metric in _LOWER else "higher"
 
 

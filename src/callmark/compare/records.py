@@ -8,6 +8,7 @@ from typing import Literal
 import msgspec
 
 from callmark.records.jsontext import JsonRecord
+from callmark.records.report import Metric
 from callmark.records.results import Better
 from callmark.stats.estimates import Method, Procedure
 
@@ -174,6 +175,39 @@ class Comparison(JsonRecord, msgspec.Struct, frozen=True, kw_only=True):
     point_check: PointCheck | None = None
     timing: dict[str, SpendingPair] = {}
     warnings: tuple[str, ...] = ()
+
+
+class MeasuredRun(msgspec.Struct, frozen=True, kw_only=True):
+    """One of several runs, with its metrics over all its samples that were scored."""
+
+    facts: SideFacts
+    metrics: dict[str, Metric]
+
+
+class RunMatrix(JsonRecord, msgspec.Struct, frozen=True, kw_only=True):
+    """Several runs: the first is the base. Each of the others has a comparison with it, in their
+    order; the worst of those is the `decision`."""
+
+    comparison_version: str = COMPARISON_VERSION
+    decision: Decision
+    runs: tuple[MeasuredRun, ...]
+    comparisons: tuple[Comparison, ...]
+
+    @property
+    def primary(self) -> tuple[str, ...]:
+        """The metrics that decide."""
+        return tuple(one.metric for one in self.comparisons[0].primary)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        found = (warning for one in self.comparisons for warning in one.warnings)
+        return tuple(dict.fromkeys(found))
+
+
+def matrix_exit_code(matrix: RunMatrix) -> int:
+    """1 if one run is worse than the base, 5 if of one it cannot be told, else 0."""
+    codes = {exit_code(one) for one in matrix.comparisons}
+    return 1 if 1 in codes else max(codes)
 
 
 def exit_code(comparison: Comparison) -> int:

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import combinations, pairwise
 from typing import NamedTuple
 
 from callmark.grounding.match import Said
 from callmark.grounding.numbers import SCALE, find_number_words
 from callmark.grounding.record_tree import Series, key_stems, stem
-from callmark.grounding.text import lower
+from callmark.grounding.text import lower, once
 from callmark.grounding.values import Value, decimals_of
 
 LONGEST_GAP = 80  # characters between two numbers of one equation
@@ -259,9 +259,19 @@ class Rounding(NamedTuple):
     is_hedged: bool
 
 
+@lru_cache(maxsize=16)  # several questions are asked of one number
+def _hedged_by(before: str, after: str) -> tuple[bool, bool, bool]:
+    """Is it said to be rounded, to be at least so much, to be at most so much?"""
+    return (
+        _HEDGE.search(before) is not None or _HEDGE_AFTER.match(after) is not None,
+        _ABOVE.search(before) is not None,
+        _BELOW.search(before) is not None,
+    )
+
+
 def rounding_of(value: Value, before: str, after: str = "") -> Rounding | None:
     """`before` and `after`: the words around it. None: too few digits to be a rounded one."""
-    is_hedged = _HEDGE.search(before) is not None or _HEDGE_AFTER.match(after) is not None
+    is_hedged, is_above, is_below = _hedged_by(before, after)
     digits = "".join(filter(str.isdecimal, value.text))
     telling = digits.lstrip("0") if decimals_of(value) else digits.strip("0")  # `0.20` has two
     if len(telling) < 2 and not is_hedged:
@@ -271,7 +281,6 @@ def rounding_of(value: Value, before: str, after: str = "") -> Rounding | None:
         half *= 10 ** (len(digits) - len(digits.rstrip("0")))
     reading = value.readings[0]
     # `more than 240` may be 248, `under 250` as well.
-    is_above, is_below = _ABOVE.search(before), _BELOW.search(before)
     low = reading - half * (0 if is_above else 2 if is_below else 1)
     high = reading + half * (2 if is_above else 0 if is_below else 1)
     return Rounding(low, high, half, is_hedged)
@@ -439,7 +448,7 @@ class CountedThings:
     def lists_of(self, nouns: Sequence[str]) -> Iterator[Series]:
         return (series for noun in nouns for series in self._by_noun.get(noun, ()))
 
-    @cached_property
+    @once
     def _by_noun(self) -> dict[str, list[Series]]:
         found: dict[str, list[Series]] = {}
         for series in self._lists:
@@ -452,7 +461,7 @@ class CountedThings:
         """Did the user count as many of the same things?"""
         return any((number, noun) in self._counts_said for noun in nouns)
 
-    @cached_property
+    @once
     def _counts_said(self) -> set[tuple[int, str]]:
         self._said.holds_key("", None)  # now its texts are known
         found: set[tuple[int, str]] = set()
@@ -496,11 +505,12 @@ def work_out(wanted: Wanted, operands: Sequence[int], steps: Steps, at_most: flo
     """What gives the number in one of these steps; `at_most` as many others are expected to."""
     found: Sum | None = None
     near = 0
+    low, high = wanted.low, wanted.high
     half, twice = wanted.vicinity()
     for number, how, used in steps(_distinct(operands)):  # thousands, of many operands
         if half <= number <= twice:
             near += 1
-            if found is None and wanted.low <= number <= wanted.high and number not in used:
+            if found is None and low <= number <= high and number not in used:
                 found = Sum(how, used)
     return found if found and wanted.chance(near) <= at_most else None
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from itertools import islice
 
 from callmark.grounding.record_tree import (
@@ -20,6 +19,7 @@ from callmark.grounding.record_tree import (
     stem,
 )
 from callmark.grounding.spans import WIDE, Outline, OutlineLine, Span
+from callmark.grounding.text import once
 from callmark.grounding.values import Value, values_of
 
 FAR = 90  # the same after an identifier, where nothing else is spoken of in between
@@ -157,7 +157,7 @@ class Binder:
         self._loose = loose
         self._loose_starts = [mention.start for mention in loose]
 
-    @cached_property
+    @once
     def all_mentions(self) -> list[Mention]:
         return sorted((*self._mentions, *self._loose), key=lambda one: (one.start, one.end))
 
@@ -224,7 +224,7 @@ class Binder:
     def records_in(self, span: Span) -> tuple[ResultRecord, ...]:
         return _most_specific(self.mentions_in(span))
 
-    @cached_property
+    @once
     def mentioned(self) -> frozenset[int]:
         """The numbers of all records that the answer names."""
         return frozenset(
@@ -316,7 +316,7 @@ class Binder:
         found = _JSON_KEY.match(self.text, *head)
         return found is not None and found[1] in self._part_keys
 
-    @cached_property
+    @once
     def _part_keys(self) -> frozenset[str]:
         return frozenset(
             record.key

@@ -169,10 +169,17 @@ def work_out_in_two(value: Value, wanted: Wanted, near: Operands, digits: int) -
         (portions, LEAST_DIGITS, LIKELY),
         (two_steps, LEAST_DIGITS, LIKELY if is_compared or is_rate else LIKELY / 2),
     ):
+        if digits < least:
+            continue
         more_of = near.counts if steps is two_steps else ()
-        for pool in pools if digits >= least else ():
+        tried: list[list[int]] = []
+        for pool in pools:
             pool = [*more_of, *(_addends(pool) if steps is sums and is_fine else pool)]
-            found = work_out(wanted, pool[: 2 * MOST_NEAR], steps, at_most)
+            pool = pool[: 2 * MOST_NEAR]
+            if pool in tried:  # where nothing was said, or no record is meant
+                continue
+            tried.append(pool)
+            found = work_out(wanted, pool, steps, at_most)
             if found is not None:
                 return _chained(found)
     return None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
 from itertools import islice
 from typing import NamedTuple
 
@@ -35,8 +34,8 @@ from callmark.grounding.record_tree import (
     stem,
 )
 from callmark.grounding.spans import TOLD_CHANGE, Outline, Span
-from callmark.grounding.text import names_an_ending
-from callmark.grounding.values import Value, decimals_of, identifier_key, is_one_value
+from callmark.grounding.text import names_an_ending, once
+from callmark.grounding.values import Value, decimals_of, is_one_value
 from callmark.grounding.workings import TurnAt, words_around
 from callmark.records.statements import FLAGS, StatementLabel
 
@@ -44,7 +43,6 @@ NEAR_STATED = 4  # numbers before one that may be the same in another unit
 MOST_LISTS = 200  # of one noun that are looked through for those of a record
 MOST_OWN = 8  # values of one record under one key; with more, nobody can say which is meant
 SMALL = 13  # a whole number below it stands in every result
-_WORD = re.compile(r"[^\W\d_]{2,}")
 _ALL_OF_THEM = re.compile(
     r"\b(?:there (?:are|is|were)|found|(?:have|has|had|lists?|shows?|returned|includes?|contains?"
     r"|holds?)(?: a total of| all)?|total of|all|es gibt|hat|hay|tiene|il y a)\s(?:the\s)?$",
@@ -53,7 +51,6 @@ _ALL_OF_THEM = re.compile(
 _CUT = re.compile(r"(?:…|\.\.\.)[-_/:]?$")
 _IT = re.compile(r"[\s*_]*(?:it|they|he|she|es|sie|er|il|elle|ils|elles)\b", re.IGNORECASE)
 _UNIT = re.compile(r"[ \u00a0-]?([^\W\d_]{1,12})")
-_WORDS_BEFORE = re.compile(r"(?<![^\W\d_])(?:[^\W\d_]+ ){0,2}[^\W\d_]+[ #]{1,2}$")
 
 
 class StatementFinding(NamedTuple):
@@ -101,19 +98,23 @@ class Checker:
             arithmetic.find_equations(outline.text, values) if "=" in outline.text else {}
         )
 
-    @cached_property
+    @once
     def measures(self) -> Measures:
         return Measures(self.index)
 
-    @cached_property
+    @once
     def _said_units(self) -> SaidUnits:
         return SaidUnits(self.said)
 
-    @cached_property
+    @once
+    def _sizes(self) -> claims.LetteredSizes:
+        return claims.LetteredSizes(self.index)
+
+    @once
     def _slips(self) -> Slips:
         return Slips(self.index)
 
-    @cached_property
+    @once
     def _workings(self) -> FurtherWorkings:
         given = (self.outline, self.values, self.index, self._binder, self.said, self.turn_at)
         workings = FurtherWorkings(*given, self._things)
@@ -121,7 +122,7 @@ class Checker:
             workings.remember(value)
         return workings
 
-    @cached_property
+    @once
     def _things(self) -> arithmetic.CountedThings:
         return arithmetic.CountedThings(self.text, self.index.tree.series, self.said)
 
@@ -186,6 +187,8 @@ class Checker:
         )
 
     def _said(self, value: Value, turn: int | None) -> StatementFinding | None:
+        if value.form.factor > 1:  # whoever said 3 did not say 3K
+            value = value._replace(readings=value.readings[:1])
         if self.said.holds(value, turn):
             return self._found(value, "user_said", "said")
         if value.kind == "moment":  # `May 24`, to which the answer adds the year
@@ -197,6 +200,8 @@ class Checker:
         return None
 
     def _unsupported(self, value: Value) -> StatementFinding:
+        if value.kind == "url" and claims.SITE.fullmatch(value.text):
+            return self._found(value, "unchecked", "site")
         if value.kind in ("url", "email"):
             return self._found(value, "unsupported", "link")
         if self.index.is_prose:
@@ -239,6 +244,9 @@ class Checker:
                     self._not_claimed(value, sentence) or counted
                 )
             return counted
+        letters = self._sizes.letters_of(self.text, value)
+        if letters:
+            fields = [field for field in fields if self._sizes.is_size(field, letters)]
         linked = self._binder.linked(value, fields, sentence)
         if linked:
             return self._bind(value, sentence, linked)
@@ -252,6 +260,7 @@ class Checker:
             self._converted(value, turn)
             or self._in_another_unit(value, wrong, turn)
             or self._miscounted(value, sentence, fewer=False)
+            or self._size(value, letters, fields, turn)
             or self._said(value, turn)
             or self._miscounted(value, sentence)
             or self._mismatched(value, near)
@@ -261,6 +270,16 @@ class Checker:
         if claims.DURATION.match(self.text, value.end):
             return self._found(value, "not_claimed", "duration")
         return self._found(value, "unchecked", "small number")
+
+    def _size(
+        self, value: Value, letters: str, fields: Sequence[Field], turn: int | None
+    ) -> StatementFinding | None:
+        """`3K`, where all that has these letters is `4K` or `5K`, and the user asked for none."""
+        if not letters or self.said.holds_text(f"{value.text}{letters}".casefold(), turn):
+            return None
+        if fields:
+            return self._found(value, "supported", "match", *fields[:3])
+        return self._found(value, "unsupported", "value")
 
     def _counted(self, value: Value, sentence: Span) -> StatementFinding | None:
         """`4 passengers`, where some list of passengers has four, and more than the record has of
@@ -395,22 +414,8 @@ class Checker:
         return None
 
     def _joined(self, value: Value, turn: int | None) -> StatementFinding | None:
-        """`HAT 023`: digits that are an identifier with the words before them."""
-        if not value.text.isdecimal() or len(value.text) < 2:
-            return None
-        if self.text[value.start - 1 : value.start] not in ("", " ", "#", "\n"):
-            return None
-        window = max(0, value.start - 40)
-        words = _WORDS_BEFORE.search(self.text[window : value.start])
-        if words is None:
-            return None
-        starts = [found.start() for found in _WORD.finditer(words[0])]
-        for start in starts:
-            key = identifier_key(self.text[window + words.start() + start : value.end])
-            for field in self.index.identifiers.get(key, ()):
-                if field.counts_for(turn) and not field.echo:
-                    return self._found(value, "supported", "name", field)
-        return None
+        field = claims.find_joined_name(self.text, value, self.index, turn)
+        return None if field is None else self._found(value, "supported", "name", field)
 
     def _ending(self, value: Value) -> StatementFinding | None:
         """`ending in 7880`, and four digits or more of an identifier; `pricing-…-q2wlz`."""

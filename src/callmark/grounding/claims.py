@@ -6,9 +6,11 @@ from __future__ import annotations
 import re
 
 from callmark.grounding.numbers import SCALE
-from callmark.grounding.record_tree import RecordIndex
+from callmark.grounding.reading import dimension_of
+from callmark.grounding.record_tree import Field, RecordIndex
 from callmark.grounding.spans import Outline, Span
-from callmark.grounding.values import Value
+from callmark.grounding.text import once
+from callmark.grounding.values import Value, identifier_key
 from callmark.records.statements import StatementLabel
 
 DURATION = re.compile(
@@ -26,7 +28,7 @@ _OWN_TEXT = re.compile(
 )
 # What is proposed may be open; what it costs, or has, is a fact.
 _DESCRIBED = re.compile(
-    r"\b(?:balance|price|cost|difference|total|refund|fee|charge|additional|remaining|ending)\w*"
+    r"\b(?:balance|price|cost|difference|total|refund|fee|charge|additional|remaining|ending|amount)\w*"
     r"(?:\s(?:of|is|was|in|the|a|amount))*\s?[(:]?\s?[-+]?[$€£]?$",
     re.IGNORECASE,
 )
@@ -57,6 +59,16 @@ _PACE = re.compile(r"\s?(?:/|per\b|pro\b|por\b|par\b|je\b|a\s)\s?(?:km|mi|miles?
 _PLACE = re.compile(r"#[1-9]\d{0,3}")
 MOST_PLACES = 200
 
+# A site that is recommended says nothing of the results; a page of it may.
+SITE = re.compile(r"(?:https?://)?[^/?#\s]+/?", re.IGNORECASE)
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_WORDS_BEFORE = re.compile(r"(?<![^\W\d_])(?:[^\W\d_]+ ){0,2}[^\W\d_]+[ #]{1,2}$")
+_LETTERS = re.compile(r"[A-Za-z]{1,3}(?![A-Za-z0-9])")
+_SIZE = re.compile(r"\d{1,6}([A-Za-z]{1,3})")
+_LONGEST_SIZE = 9
+# Times and multiples are worked out; places in an order are counted.
+_LASTING = frozenset("h m s d w y hrs min sec am pm AM PM x X st nd rd th".split())
+
 Unclaimed = tuple[StatementLabel, str]
 
 
@@ -66,7 +78,7 @@ def why_not_claimed(outline: Outline, value: Value, sentence: Span) -> Unclaimed
     before = text[max(sentence[0], value.start - 30) : value.start]
     if DURATION.match(text, value.end) and _PROMISE.search(before):
         return "not_claimed", "duration"
-    if outline.is_offered(value) and not _DESCRIBED.search(before):
+    if outline.is_offered(value) and not (_DESCRIBED.search(before) or _is_measured(value)):
         return "not_claimed", "proposal"
     if EXAMPLE.search(before):
         return "not_claimed", "example"
@@ -83,6 +95,12 @@ def why_not_claimed(outline: Outline, value: Value, sentence: Span) -> Unclaimed
     if value.moments:
         return _of_moment(text, value, before)
     return None
+
+
+def _is_measured(value: Value) -> bool:
+    """`Shall I exchange the 500 ml bottle?`: how large a thing is stays a fact in an offer. What
+    it may cost, or how long it may take, is open."""
+    return bool(value.unit) and dimension_of(value.unit) not in ("money", "time")
 
 
 def _of_moment(text: str, value: Value, before: str) -> Unclaimed | None:
@@ -112,6 +130,48 @@ def read_place(outline: Outline, value: Value, index: RecordIndex, turn: int | N
         for one in field.record.fields
     )
     return number if is_named else value
+
+
+def find_joined_name(text: str, value: Value, index: RecordIndex, turn: int | None) -> Field | None:
+    """`HAT 023`: digits that are an identifier with the words before them."""
+    if not value.text.isdecimal() or len(value.text) < 2:
+        return None
+    if text[value.start - 1 : value.start] not in ("", " ", "#", "\n"):
+        return None
+    window = max(0, value.start - 40)
+    words = _WORDS_BEFORE.search(text[window : value.start])
+    if words is None:
+        return None
+    for found in _WORD.finditer(words[0]):
+        key = identifier_key(text[window + words.start() + found.start() : value.end])
+        for field in index.identifiers.get(key, ()):
+            if field.counts_for(turn) and not field.echo:
+                return field
+    return None
+
+
+class LetteredSizes:
+    """Leaves such as `4K` or `1080p`, by the letters that stand right after their digits. A small
+    number that has the same letters is one of these, whoever else says the number."""
+
+    def __init__(self, index: RecordIndex) -> None:
+        self._index = index
+
+    def letters_of(self, text: str, value: Value) -> str:
+        """Empty: the results have no such sizes."""
+        found = _LETTERS.match(text, value.end)
+        return found[0] if found is not None and found[0] in self._known else ""
+
+    @staticmethod
+    def is_size(field: Field, letters: str) -> bool:
+        found = _SIZE.fullmatch(field.value) if isinstance(field.value, str) else None
+        return found is not None and found[1] == letters
+
+    @once
+    def _known(self) -> frozenset[str]:
+        texts = {one.value for one in self._index.tree.fields if isinstance(one.value, str)}
+        found = (_SIZE.fullmatch(text) for text in texts if len(text) <= _LONGEST_SIZE)
+        return frozenset(one[1] for one in found if one is not None) - _LASTING
 
 
 # A number that stands for no record and under no label, with one of these near it, was worked out

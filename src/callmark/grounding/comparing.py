@@ -10,11 +10,12 @@ from typing import NamedTuple
 from callmark.grounding.arithmetic import half_unit
 from callmark.grounding.numbers import SCALE
 from callmark.grounding.reading import dimension_of
-from callmark.grounding.spans import Outline
+from callmark.grounding.spans import Outline, around
 from callmark.grounding.values import Value
 
 MOST_BEFORE = 8  # numbers before a comparison, one of which is compared
 MOST_COMPARED = 100  # comparisons of one answer
+WINDOW = 60  # characters around one of its words, in which a comparison stands whole
 LONGEST = 48  # characters from a comparison to the number that something is compared with
 _MORE = (
     r"(?:more|higher|greater|larger|bigger|longer|heavier|warmer|hotter|faster|dearer|pricier)"
@@ -64,7 +65,9 @@ class WrongWay(NamedTuple):
 
 def find_wrong_ways(outline: Outline, values: Sequence[Value]) -> Iterator[WrongWay]:
     numbers = [one for one in values if one.kind == "number" and one.readings]
-    for count, way in enumerate(_WAY.finditer(outline.text)):
+    near = around(outline, outline.places_of(outline.words & COMPARING), WINDOW)
+    ways = (one for span in near for one in _WAY.finditer(outline.text, *span))
+    for count, way in enumerate(ways):
         if count >= MOST_COMPARED:
             return
         at = bisect_left(numbers, way.end(), key=lambda one: one.start)

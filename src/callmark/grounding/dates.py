@@ -204,6 +204,27 @@ def _named_forms(locale: str | None) -> _NamedForms:
     )
 
 
+_PLAIN_WORD = re.compile(r"[A-Za-z]+(?![^\W\d_])(?=[\x00-\x7f]|$)")
+# What else may stand between the days before a month.
+_JOINING = frozenset(
+    "to and or through until till bis und oder al y o au et ou de of the den dem zum el le".split()
+)
+
+
+@lru_cache(maxsize=1)
+def _month_heads() -> frozenset[str]:
+    """The first words of all months."""
+    words = (_PLAIN_WORD.match(name) for name in _named_forms(None).months)
+    return frozenset(found[0] for found in words if found) | _JOINING
+
+
+def may_go_on_with(after: str) -> bool:
+    """Could this go on with a day that ends in a full stop: `3. April`, `3. bis 5. April`? Of a
+    word of other letters than these nobody knows."""
+    word = _PLAIN_WORD.match(after)
+    return word is None or word[0].casefold() in _month_heads()
+
+
 def find_moments(text: str, locale: str | None = None) -> list[FoundMoment]:
     """Dates and times in the text, not overlapping, in order."""
     found: list[FoundMoment] = []

@@ -105,7 +105,7 @@ _SPECIAL = frozenset(
     map(
         stem,
         "arm disarm waive upgrade downgrade reserve lock unlock enable disable activate deactivate"
-        " subscribe unsubscribe extend renew redeem archive restore invite".split(),
+        " subscribe unsubscribe extend renew redeem archive invite".split(),
     )
 )
 _EN_ADVERBS = (
@@ -252,8 +252,10 @@ def find_deeds(
 ) -> Iterator[Deed]:
     """What the answer says was done, one after the other. Where no tool `can_write`, only what was
     done for somebody: `the CEO has been replaced` is news of others."""
-    done = [(call, _call_kinds(call.name, call.description)) for call in calls]
+    done: list[tuple[DoneCall, frozenset[CallKind]]] | None = None
     for one in _claims(outline, can_write):
+        if done is None:  # most answers tell of no deed
+            done = [(call, _call_kinds(call.name, call.description)) for call in calls]
         turn = turn_at(one.start)
         before = [
             (call, kinds)
@@ -441,7 +443,7 @@ def _keys_in(value: Json) -> list[str]:
         one = left.pop()
         if isinstance(one, dict):
             found += one
-            left += one.values()
+            left += [below for below in one.values() if isinstance(below, (dict, list))]
         elif isinstance(one, list):
             left += one[:2]
     return found[:MOST_KEYS]

@@ -8,14 +8,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import NamedTuple, TypeGuard
 
 from callmark.calls.python_text import NotPython, literal
 from callmark.grounding.dates import Moment
 from callmark.grounding.numbers import SCALE, TOLERANCE, of_json
 from callmark.grounding.spans import sentences
-from callmark.grounding.text import SHORT, STOP_WORDS, find_at_boundaries, fold, token_pattern
+from callmark.grounding.text import SHORT, STOP_WORDS, find_at_boundaries, fold, once, token_pattern
 from callmark.grounding.values import (
     LONG_DIGITS,
     PARTIAL_DIGITS,
@@ -146,7 +146,7 @@ class ListFacts:
         self.length = len(values) * SCALE
         self._values = values
 
-    @cached_property
+    @once
     def sums(self) -> frozenset[int]:
         sums: dict[str, int] = {}
         for entry in self._values:
@@ -315,7 +315,7 @@ class Texts:
             found.sort(key=_place_of)
         return [(piece, leaves) for _, piece, leaves in found]
 
-    @cached_property
+    @once
     def runs(self) -> dict[tuple[str, ...], list[Leaf]]:
         """The longer leaves by the five tokens in a row that they hold."""
         runs: dict[tuple[str, ...], list[Leaf]] = {}
@@ -329,7 +329,7 @@ class Texts:
                     note(runs.setdefault(run, []), leaf)
         return runs
 
-    @cached_property
+    @once
     def _quotable(self) -> tuple[list[tuple[str, Leaf]], dict[str, list[int]]]:
         """The leaves as quotations are looked for in them, and by each of their tokens."""
         texts: list[tuple[str, Leaf]] = []
@@ -432,11 +432,11 @@ class Evidence:
         """Is there any leaf but booleans, null, 0, empty texts, echoes and errors?"""
         return any(not leaf.error and leaf.value not in (0, "") for leaf in self.leaves)
 
-    @cached_property
+    @once
     def _values(self) -> _ValueIndex:
         return _ValueIndex(self.leaves)
 
-    @cached_property
+    @once
     def texts(self) -> Texts:
         return Texts(leaf for leaf in self.leaves if isinstance(leaf.value, str))
 

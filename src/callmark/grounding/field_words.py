@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import NamedTuple
 
 from callmark.grounding.match import Said
@@ -32,6 +32,7 @@ from callmark.grounding.record_tree import (
     stem,
 )
 from callmark.grounding.spans import Span
+from callmark.grounding.text import once
 from callmark.grounding.values import Value
 
 MOST_FIELDS = 60  # of one record that are looked at
@@ -476,7 +477,7 @@ class SaidUnits:
             for unit, at in self._units.get(reading, {}).items()
         )
 
-    @cached_property
+    @once
     def _units(self) -> dict[int, dict[str | None, int]]:
         found: dict[int, dict[str | None, int]] = {}
         for turn, text in self._said.texts:

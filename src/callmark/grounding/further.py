@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from functools import cached_property
 from itertools import islice
 
 from callmark.grounding.arithmetic import Wanted
@@ -26,6 +25,7 @@ from callmark.grounding.reading import convert, dimension_of
 from callmark.grounding.reckoning import Around, Reckoning, minutes_said
 from callmark.grounding.record_tree import ResultRecord, key_stems, key_words, stem
 from callmark.grounding.spans import WIDE, Span
+from callmark.grounding.text import once
 from callmark.grounding.values import Value, decimals_of
 from callmark.grounding.workings import (
     BESIDE,
@@ -62,7 +62,7 @@ _PERCENT_KEYS = frozenset(
 class FurtherWorkings(Workings):
     """The same, and what is further away."""
 
-    @cached_property
+    @once
     def rough(self) -> set[int]:
         """Where numbers stand that are too rough to be checked."""
         return set()
@@ -202,14 +202,14 @@ class FurtherWorkings(Workings):
                 return Worked("mean", because)
         return None
 
-    @cached_property
+    @once
     def _held(self) -> list[int]:
         numbers = self.index.numbers
         if len(numbers) > MOST_NUMBERS:
             return []
         return [abs(one) for one, fields in numbers.items() if fields[0].number is not None]
 
-    @cached_property
+    @once
     def _multipliers(self) -> list[int]:
         """`multiplied by 1.5`."""
         return [
@@ -219,7 +219,7 @@ class FurtherWorkings(Workings):
             and MULTIPLIED.search(self.text[max(0, value.start - 40) : value.start])
         ][:3]
 
-    @cached_property
+    @once
     def _shares_held(self) -> list[int]:
         """What results give in per cent, where that is little."""
         found = [
@@ -238,7 +238,7 @@ class FurtherWorkings(Workings):
         numbers = [one.number for record in above for one in record.fields if one.number]
         return numbers[:BESIDE]
 
-    @cached_property
+    @once
     def _reckoning(self) -> Reckoning:
         return Reckoning(self.index, self.said)
 
@@ -258,7 +258,7 @@ class FurtherWorkings(Workings):
                 found = "from one time to another"
         return None if found is None else Worked("time", found)
 
-    @cached_property
+    @once
     def _times_stated(self) -> tuple[list[Moment], list[int]]:
         moments = [one.moments[0] for one in self.values if one.moments]
         spans = [minutes for one in self.values if (minutes := minutes_said(one))]

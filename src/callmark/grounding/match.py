@@ -209,13 +209,15 @@ def names_in(value: Json) -> set[str]:
             value = json_inside(value)
         if isinstance(value, dict):
             names.update(value)
-            stack += [one for one in value.values() if isinstance(one, _NAMING)]
-        elif isinstance(value, list):
-            stack += [one for one in value if isinstance(one, _NAMING)]
+            inside: Iterable[Json] = value.values()
+        else:
+            inside = value if isinstance(value, list) else ()
+        stack += [  # what keys may stand in
+            one
+            for one in inside
+            if isinstance(one, (dict, list)) or (isinstance(one, str) and "{" in one)
+        ]
     return names
-
-
-_NAMING = (dict, list, str)  # what keys may stand in
 
 
 def argument_leaves(arguments: Json) -> Iterable[str | int | float]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from functools import cached_property
 
 from callmark.grounding.numbers import SCALE, SCALE_DIGITS
 from callmark.grounding.record_tree import Field, RecordIndex
+from callmark.grounding.text import once
 from callmark.grounding.values import Value, decimals_of
 
 MOST_DIGITS = 15
@@ -51,7 +51,7 @@ class Slips:
         near = _digits_of(abs(field.number), decimals)
         return abs(field.number) * 10**decimals % SCALE == 0 and near in _slips_of(digits)
 
-    @cached_property
+    @once
     def _of_length(self) -> Counter[int]:
         """Distinct numbers by how many digits they have, with and without their decimals."""
         return Counter(

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
 from callmark.grounding.match import Said
 from callmark.grounding.record_tree import Field, RecordIndex, RecordTree, key_words
 from callmark.grounding.spans import Outline, Span
-from callmark.grounding.text import NUMBER_WORDS, STOP_WORDS, fold
+from callmark.grounding.text import NUMBER_WORDS, STOP_WORDS, fold, once
 
 LONGEST_ITEM = 4  # words of a thing in a list, without the small ones
 FEWEST = 2  # things of one list that no result names; one alone may be another word for another
@@ -105,7 +104,7 @@ class KnownWords:
         self._index = index
         self._said = said
 
-    @cached_property
+    @once
     def _words(self) -> set[str]:
         tree = self._index.tree
         words: set[str] = set()
@@ -115,11 +114,11 @@ class KnownWords:
             words.update(first + second for first, second in pairwise(parts))
         texts = [one.value for one in tree.fields if isinstance(one.value, str)]
         self._said.holds_key("", None)  # now its texts are known
-        for text in (*texts, *(text for _, text in self._said.texts)):
-            words.update(_PART.findall(text.casefold()))
+        told = "\n".join((*texts, *(text for _, text in self._said.texts)))
+        words.update(_PART.findall(told.casefold()))
         return words
 
-    @cached_property
+    @once
     def _by_letters(self) -> dict[tuple[bool, str], list[str]]:
         found: dict[tuple[bool, str], list[str]] = {}
         for word in self._words:
@@ -276,17 +275,17 @@ class GivenNames:
         self._tree = tree
         self._known = known
 
-    @cached_property
+    @once
     def _by_word(self) -> dict[tuple[bool, str], list[tuple[tuple[str, ...], Field]]]:
         """By the first and by the last of their words."""
         found: dict[tuple[bool, str], list[tuple[tuple[str, ...], Field]]] = {}
         for field in self._tree.fields:
             if not isinstance(field.value, str) or len(field.value) > LONGEST_NAME:
                 continue
-            if not _PLACES.isdisjoint(key_words(field.key)):
-                continue
             words = field.value.split()
-            if 1 < len(words) <= 4 and all(one[:1].isupper() and one.isalpha() for one in words):
+            if not 1 < len(words) <= 4 or not _PLACES.isdisjoint(key_words(field.key)):
+                continue
+            if all(one[:1].isupper() and one.isalpha() for one in words):
                 name = tuple(map(fold, words))
                 for is_first in (True, False):
                     word = name[0] if is_first else name[-1]
@@ -294,15 +293,17 @@ class GivenNames:
                         found.setdefault((is_first, word), []).append((name, field))
         for record in self._tree.records:  # first_name and last_name
             for full in record.names if len(record.fields) <= MOST_FIELDS else ():
+                if len(full.split()) != 2:
+                    continue
                 name = tuple(map(fold, full.split()))
-                if len(name) == 2 and full not in (one.value for one in record.fields):
+                if full not in [one.value for one in record.fields]:
                     half = next((one for one in record.fields if one.value in full.split()), None)
                     if half is not None and all(map(str.isalpha, name)):
                         found.setdefault((True, name[0]), []).append((name, half))
                         found.setdefault((False, name[1]), []).append((name, half))
         return found
 
-    @cached_property
+    @once
     def _capitalised(self) -> dict[tuple[int, str], list[tuple[str, Field]]]:
         """Single words of names by their length and by what is left of them without one letter."""
         found: dict[tuple[int, str], list[tuple[str, Field]]] = {}

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from callmark.grounding.numbers import language_of
+from callmark.grounding.numbers import count_words, language_of
 from callmark.grounding.polar_keys import OPPOSITES, SAYING, root
 from callmark.grounding.spans import Span
 
@@ -347,7 +347,7 @@ _FOREIGN = {
     "fr": frozenset("le la les un une et pas de avec sans mais il y dispose".split()),
 }
 _BEYOND_LATIN = re.compile(r"[^\W\d_\u0000-\u024f\u1e00-\u1eff]{2}")
-_WORD = re.compile(r"[^\W\d_]+")
+_WORD = re.compile(r"\b[^\W\d_]+\b")  # `hat` is a word, in `HAT023` it is none
 LEAST = 3  # common words that give a language away
 
 
@@ -359,7 +359,7 @@ def grammar_of(text: str) -> str:
     found = language_of(text)
     if found != "en":
         return found
-    counted = Counter(_WORD.findall(text.casefold()))
+    counted = count_words(text) if text.isascii() else Counter(_WORD.findall(text.casefold()))
 
     def count(known: frozenset[str]) -> int:
         return sum(map(counted.__getitem__, known & counted.keys()))

@@ -315,13 +315,19 @@ def _french() -> Iterator[tuple[str, int]]:
 
 def language_of(text: str, locale: str | None = None) -> str:
     """The language that most of its common words belong to; English where nothing tells."""
-    return _language_of(_words_of(text), locale)
+    return _language_of(text, locale)
 
 
-def _language_of(words: Sequence[str], locale: str | None) -> str:
+@lru_cache(maxsize=8)  # asked by two rules of one answer
+def count_words(text: str) -> Counter[str]:
+    """How often each of its words stands there, in lower case."""
+    return Counter(_words_of(text))
+
+
+def _language_of(text: str, locale: str | None) -> str:
     if locale is not None and locale[:2] in _TIMES:
         return locale[:2]
-    counted = Counter(words)
+    counted = count_words(text)
     counts = {
         language: sum(map(counted.__getitem__, telling & counted.keys()))
         for language, telling in _TELLING.items()
@@ -336,7 +342,7 @@ def find_number_words(text: str, locale: str | None = None) -> list[NumberWord]:
     words = _words_of(text)
     if _first_words_of_all().isdisjoint(words):
         return []  # most texts hold none, in any language
-    language = _language_of(words, locale)
+    language = _language_of(text, locale)
     phrases = _phrases(language)
     first = _first_words(language)
     if first.isdisjoint(words):

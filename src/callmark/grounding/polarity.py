@@ -6,7 +6,6 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from typing import NamedTuple
 
 from callmark.grounding.binding import Binder
@@ -33,6 +32,7 @@ from callmark.grounding.polar_keys import (
 from callmark.grounding.quantifiers import LONGEST_HEAD, AnswerTables, find_exception, find_other
 from callmark.grounding.record_tree import Field, RecordTree, ResultRecord, key_words
 from callmark.grounding.spans import WIDE, Outline, Span
+from callmark.grounding.text import once
 from callmark.grounding.values import Value
 
 MOST_RECORDS = 12  # that a clause may speak of
@@ -124,7 +124,7 @@ class PolarFields:
             self._add(record)
         self._is_told_of: dict[str, bool] = {}
 
-    @cached_property
+    @once
     def _valued(self) -> set[str]:
         """Where other records have a text, a number or a part, null says that this one has none."""
         valued = {one.key for one in self._tree.fields if state_of(one.value)[0] == "other"}
@@ -297,7 +297,7 @@ class PolarFields:
             or self._may_join(word, "")
         )
 
-    @cached_property
+    @once
     def _heads(self) -> frozenset[str]:
         """Stems begin as their words do: most words need not be stemmed."""
         return frozenset(one[:2] for one in self._by_stem)
@@ -310,7 +310,7 @@ class PolarFields:
             self._has_short_keys and not self._beginnings.isdisjoint((head[:2], head[:1], ""))
         )
 
-    @cached_property
+    @once
     def _has_short_keys(self) -> bool:
         return any(len(one) < SHORTEST for one in self._beginnings)
 
@@ -326,12 +326,10 @@ class PolarFields:
         is_silent = bool(found) and _SILENT.search(text, *clause) is not None
         if not found or (not is_silent and self._claims_nothing(text, clause)):
             return
-        around = {
-            root(one)
-            for one in _TOKEN.findall(
-                text, max(sentence[0], clause[0] - WIDE), min(sentence[1], clause[1] + WIDE)
-            )
-        }
+        around: set[str] = set()
+        if any(key.words.needed for key, _ in found.values()):
+            start, end = max(sentence[0], clause[0] - WIDE), min(sentence[1], clause[1] + WIDE)
+            around = {root(one) for one in _TOKEN.findall(text, start, end)}
         cannot = _CANNOT.search(text, *clause) is not None
         for key, place in found.values():
             if key.words.needed and not around.intersection(key.words.needed):
@@ -417,7 +415,7 @@ class PolarFields:
             )
         )
 
-    @cached_property
+    @once
     def _key_roots(self) -> frozenset[str]:
         return frozenset(root(word) for key in self._tree.keys for word in key_words(key))
 
@@ -451,13 +449,17 @@ class PolarFields:
     def _row_of(
         self, key: PolarKey, words: ClauseWords, sentence: Span, binder: Binder
     ) -> Polar | None:
-        """With several records that say different things, the one that is meant has to be named."""
-        if self._is_alone(key):
+        """With several records that say different things, the one that is meant has to be named;
+        where all say the same, any of them would do, and the one that is named is told."""
+        if len(key.rows) == 1 and self._is_alone(key):
             return key.rows[0]
         subject = binder.subject_of(Value(*words.span, "quote", ""), sentence)
+        named = None if subject is None else key.meant(subject.records)
+        if self._is_alone(key):
+            return named or key.rows[0]
         if subject is None or (key.words.is_state and subject.inherited):
             return None
-        return key.meant(subject.records)
+        return named
 
     def _is_alone(self, key: PolarKey) -> bool:
         """Is there nothing else that could be meant, or would it say the same?"""
@@ -472,7 +474,7 @@ class PolarFields:
             == len(key.rows)
         )
 
-    @cached_property
+    @once
     def _counts(self) -> Counter[str]:
         return Counter(field.key for field in self._tree.fields)
 
@@ -499,13 +501,13 @@ class PolarFields:
                     if pair in key.names and len(key.words.stems) > 1:
                         yield _Place(at, at + 1), key
 
-    @cached_property
+    @once
     def _prose(self) -> str:
         fields = self._tree.fields
         texts = [one.value for one in fields if isinstance(one.value, str)]
         return "\n".join(text.casefold() for text in texts if len(text) > LONG_TEXT)
 
-    @cached_property
+    @once
     def _told(self) -> set[str]:
         return {root(word) for word in set(_TOKEN.findall(self._prose))}
 

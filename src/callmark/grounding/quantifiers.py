@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ from callmark.grounding.numbers import SCALE
 from callmark.grounding.polar_keys import Polar, PolarKey, root
 from callmark.grounding.record_tree import Field, RecordTree, ResultRecord, key_words
 from callmark.grounding.spans import Outline, Span
-from callmark.grounding.text import NUMBER_WORDS
+from callmark.grounding.text import NUMBER_WORDS, once
 from callmark.grounding.values import Value
 
 MOST_ROWS = 40
@@ -145,7 +145,7 @@ class AnswerTables:
         is_short = len(_CELL_WORD.findall(self._text, *span)) <= LONGEST_HEAD
         return (head is not None and head.start == line.start) or (is_first and is_short)
 
-    @cached_property
+    @once
     def cells(self) -> list[TableCell]:
         return list(self._find_cells())
 
@@ -277,8 +277,19 @@ class Amounts:
         if len(found) <= MOST_FIELDS:
             found.append(amount)
 
+    @once
+    def _heads(self) -> frozenset[str]:
+        return frozenset(noun[:2] for noun in self._by_noun)
+
+    def _rows_of(self, word: str) -> list[Amount] | None:
+        """Stems begin as their words do, but for `dying`: most words need not be stemmed."""
+        is_other = word[:2] not in self._heads and word[:1] not in self._heads
+        if is_other and word[-4:] != "ying" and word.isascii():
+            return None
+        return self._by_noun.get(root(word))
+
     def said_in(self, outline: Outline, binder: Binder) -> Iterator[AmountClause]:
-        words = {word for word in outline.words if root(word) in self._by_noun}
+        words = {word for word in outline.words if self._rows_of(word) is not None}
         places = outline.places_of(words) if words else []
         for sentence in outline.sentences if places else ():
             if bisect_left(places, sentence[0]) == bisect_left(places, sentence[1]):
@@ -295,7 +306,10 @@ class Amounts:
         tokens = tokens_of(text, clause)
         denies = any(one.word in ("not", "no") or one.word.endswith("n't") for one in tokens)
         for at, token in enumerate(tokens):
-            for amount in self._meant(root(token.word), token, tokens, at, sentence, binder):
+            rows = self._rows_of(token.word)
+            if rows is None:
+                continue
+            for amount in self._meant(rows, token, tokens, at, sentence, binder):
                 first = at - len(amount.stems) + 1
                 asserted = _asserted(text, tokens, first, at)
                 if asserted is not None and not (asserted and denies):
@@ -303,7 +317,7 @@ class Amounts:
 
     def _meant(
         self,
-        noun: str,
+        rows: Sequence[Amount],
         token: PolarToken,
         tokens: Sequence[PolarToken],
         at: int,
@@ -311,7 +325,6 @@ class Amounts:
         binder: Binder,
     ) -> Iterator[Amount]:
         """The one amount whose words stand here; with several, that of the record that is named."""
-        rows = self._by_noun.get(noun, [])
         before = [root(one.word) for one in tokens[max(0, at - LONGEST_NOUN) : at + 1]]
         fitting = [one for one in rows if before[-len(one.stems) :] == list(one.stems)]
         longest = max((len(one.stems) for one in fitting), default=0)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from functools import cached_property
 from heapq import merge
 from typing import NamedTuple
 
 from callmark.grounding.match import Said
 from callmark.grounding.record_tree import Field, RecordTree, stem
-from callmark.grounding.text import NUMBER_WORDS, STOP_WORDS, fold
+from callmark.grounding.text import NUMBER_WORDS, STOP_WORDS, fold, once
 from callmark.grounding.values import Value
 
 SHORTEST = 5  # words of a quotation that is looked for
@@ -50,7 +49,7 @@ class Quotations:
                 if found is not None:
                     yield AlteredQuote(value.start, value.end, *found)
 
-    @cached_property
+    @once
     def _texts(self) -> list[tuple[list[str], Field | None]]:
         texts: list[tuple[str, Field | None]] = [
             (field.value, field)
@@ -84,7 +83,7 @@ class Quotations:
             return None
         return best[1:]
 
-    @cached_property
+    @once
     def _places(self) -> dict[str, list[tuple[int, int]]]:
         """Text and place of every word, in order."""
         places: dict[str, list[tuple[int, int]]] = {}

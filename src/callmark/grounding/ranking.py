@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import NamedTuple
 
 from callmark.grounding import field_words
@@ -24,7 +24,7 @@ from callmark.grounding.record_tree import (
 )
 from callmark.grounding.siblings import groups_of, words_of_name
 from callmark.grounding.spans import Outline, Span
-from callmark.grounding.text import NUMBER_WORDS, fold
+from callmark.grounding.text import NUMBER_WORDS, fold, once
 from callmark.grounding.values import Value
 
 MOST_RANKED = 200  # of a list that is ranked
@@ -491,7 +491,7 @@ class Tallies:
     def __init__(self, tree: RecordTree) -> None:
         self._tree = tree
 
-    @cached_property
+    @once
     def _columns(self) -> dict[str, list[_Column]]:
         """By key; those of objects that a record holds are its own."""
         found: dict[str, list[_Column]] = {}
@@ -550,7 +550,7 @@ class Tallies:
             if len(wrong) == 1 and len(told) > 1 and not outline.is_proposed(sentence):
                 yield wrong[0]
 
-    @cached_property
+    @once
     def _kinds(self) -> dict[str, list[_Column]]:
         """The columns in which a text is one of a few."""
         kinds: dict[str, list[_Column]] = {}

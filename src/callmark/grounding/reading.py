@@ -349,6 +349,7 @@ _AND = re.compile(r"[,\s]{0,2}(?:(?:and|und|y|et)\s)?")
 _MINUTES = re.compile(r"[0-5]\d(?![\w.,:]\d|\w|\s?[€$£%])")
 _ISO_DURATION = re.compile(r"P(?:(\d{1,4})D)?(?:T(?:(\d{1,4})H)?(?:(\d{1,5})M)?(?:(\d{1,6})S)?)?")
 _ALL_DAY = re.compile(r"24\s?/\s?7|0?0:00\s?[-–]\s?(?:24:00|23:59|0?0:00)|24\s?h(?:ours|rs)?")
+_LETTER = re.compile(r"[^\W\d_]")
 _DOT_GROUP = re.compile(r"[1-9]\d{0,2}\.\d{3}")
 
 
@@ -401,6 +402,9 @@ def read_leaf(text: str) -> tuple[Value, ...]:
     values = values_of(text)
     if len(text) > LONGEST_LEAF:
         return values
+    may_be_code = text.isalnum() and text[0].isalpha() and text[0] != "P"
+    if may_be_code and [(one.kind, one.text) for one in values] == [("identifier", text)]:
+        return values  # nothing is measured or counted in it
     duration = _iso_duration(text)
     if duration is not None:
         return (duration,)
@@ -411,7 +415,7 @@ def read_leaf(text: str) -> tuple[Value, ...]:
     measured = [_with_unit(folded, value, None) for value in values]
     known = frozenset(measured)  # a leaf may hold thousands
     joined = [value for value in _join_durations(folded, measured) if value not in known]
-    return (*measured, *joined, *_words(folded, None))
+    return (*measured, *joined, *(_words(folded, None) if _LETTER.search(folded) else ()))
 
 
 def _words(text: str, locale: str | None) -> list[Value]:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from datetime import date, timedelta
-from functools import cached_property
 from itertools import islice
 from typing import NamedTuple
 
@@ -22,6 +21,7 @@ from callmark.grounding.record_tree import (
     key_words,
     stem,
 )
+from callmark.grounding.text import once
 from callmark.grounding.values import Value
 
 MOST_FIELDS = 60  # of the records that are looked through
@@ -146,12 +146,12 @@ class Reckoning:
                         return f"{term.number} {term.kind} {way} {day.isoformat()}"
         return None
 
-    @cached_property
+    @once
     def _years(self) -> tuple[int, ...]:
         found = sorted(int(one) for one in self._index.years if one.isdecimal())
         return tuple(found[-3:])
 
-    @cached_property
+    @once
     def _days(self) -> list[date]:
         moments = [
             moment
@@ -161,13 +161,13 @@ class Reckoning:
         days = list(dict.fromkeys(_dates_of(moments, ())))
         return [*self._days_said, *(days if len(days) <= MOST_BASES else ())]
 
-    @cached_property
+    @once
     def _days_said(self) -> list[date]:
         _, moments = self._said.known()
         days = _dates_of((one for found in moments.values() for one, _ in found), self._years)
         return list(dict.fromkeys(days))[:MOST_BASES]
 
-    @cached_property
+    @once
     def _terms(self) -> list[Term]:
         """Those of the results and of what was said, where they are few."""
         self._said.holds_key("", None)  # now its texts are known
@@ -213,7 +213,7 @@ class Reckoning:
                     return f"{span} minutes from {base // 60}:{base % 60:02}"
         return None
 
-    @cached_property
+    @once
     def _minutes(self) -> set[int]:
         found = {
             one
@@ -234,7 +234,7 @@ class Reckoning:
                 is_found = is_found or apart == seconds
         return is_found and close <= LIKELY * 2 * seconds
 
-    @cached_property
+    @once
     def _clock(self) -> set[int]:
         found = {
             (one.hour or 0) * 3600 + (one.minute or 0) * 60 + one.second

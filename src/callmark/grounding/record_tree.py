@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple, TypeVar
 
@@ -28,7 +28,7 @@ from callmark.grounding.evidence import (
 )
 from callmark.grounding.numbers import SCALE, TOLERANCE, of_json
 from callmark.grounding.reading import read_leaf
-from callmark.grounding.text import fold, fold_words
+from callmark.grounding.text import fold, once, place_words
 from callmark.grounding.values import Value, identifier_key
 from callmark.records.jsontext import Json, want_list
 from callmark.records.trace import is_mcp_result, json_inside
@@ -188,7 +188,7 @@ class RecordTree:
             if not one.error:
                 self._add(one)
 
-    @cached_property
+    @once
     def texts(self) -> dict[str, list[Field]]:
         """The leaves that are texts, by what they say, folded."""
         texts: dict[str, list[Field]] = {}
@@ -348,27 +348,21 @@ class Names:
 
     def mentions(self, text: str) -> list[Mention]:
         """From left to right, the longest name at each place."""
-        if text.isascii():
-            words: list[str] = _NAME_WORD.findall(text.lower())
-        else:
-            found_words: list[str] = _NAME_WORD.findall(text)
-            words = fold_words(found_words)
-        if self._lengths.keys().isdisjoint(words):
+        if not self._lengths:
             return []
+        words, starts, ends = place_words(text)
         places = [at for at, word in enumerate(words) if word in self._lengths]
-        spans = list(_NAME_WORD.finditer(text))
         mentions: list[Mention] = []
         end = 0
         for at in places:
             for length in self._lengths[words[at]] if at >= end else ():
                 name = tuple(words[at : at + length])
                 records = self._by_words.get(name, ())
-                if length == 1 and name[0] in self._codes and spans[at][0].islower():
+                if length == 1 and name[0] in self._codes and text[starts[at] : ends[at]].islower():
                     continue
                 if at + length <= len(words) and 0 < len(records) <= MOST_NAMED:
                     end = at + length
-                    place = spans[at].start(), spans[end - 1].end()
-                    mentions.append(Mention(*place, tuple(records)))
+                    mentions.append(Mention(starts[at], ends[end - 1], tuple(records)))
                     break
         return mentions
 
@@ -450,7 +444,7 @@ class RecordIndex:
         """`PM2.5` where a key is `pm2_5` or `pm25_ugm3`."""
         return key in self.keys or _bare(key) in self._key_words
 
-    @cached_property
+    @once
     def _key_words(self) -> frozenset[str]:
         """The words of the keys that have digits, and what neighbours are together."""
         found: set[str] = set()
@@ -460,11 +454,11 @@ class RecordIndex:
             found.update(first + second for first, second in pairwise(parts))
         return frozenset(found)
 
-    @cached_property
+    @once
     def names(self) -> Names:
         return Names(self.tree.records)
 
-    @cached_property
+    @once
     def _ordered(self) -> list[int]:
         return sorted(self.numbers)
 
@@ -556,26 +550,28 @@ class RecordIndex:
             and any(not _BEFORE.isdisjoint(key_words(key)) for key in self.tree.keys)
         )
 
-    @cached_property
+    @once
+    def _lengths(self) -> list[int]:
+        """How long the texts of the results are."""
+        return [len(one.value) for one in self.tree.fields if isinstance(one.value, str)]
+
+    @once
     def is_prose(self) -> bool:
         """Are the results texts, and hardly any fields? Texts say things that no rule reads."""
-        fields = self.tree.fields
-        long = sum(isinstance(one.value, str) and len(one.value) > LONG_TEXT for one in fields)
-        return long > 0 and len(fields) - long < FEW_FIELDS
+        long = len([length for length in self._lengths if length > LONG_TEXT])
+        return long > 0 and len(self.tree.fields) - long < FEW_FIELDS
 
-    @cached_property
+    @once
     def describes(self) -> bool:
         """Do the results describe something in prose, beside what their fields say?"""
-        return not self.is_prose and any(
-            isinstance(one.value, str) and len(one.value) > DESCRIPTION for one in self.tree.fields
-        )
+        return not self.is_prose and max(self._lengths, default=0) > DESCRIPTION
 
     def between(self, low: int, high: int) -> list[int]:
         """The numbers from `low` to `high` that some leaf states."""
         ordered = self._ordered
         return ordered[bisect_left(ordered, low) : bisect_right(ordered, high)]
 
-    @cached_property
+    @once
     def columns(self) -> dict[int, tuple[str, str]]:
         """What the numbers under one key of one list come to, with the list's path and the key."""
         columns: dict[int, tuple[str, str]] = {}
@@ -583,7 +579,7 @@ class RecordIndex:
             columns.setdefault(total, (path, key))
         return columns
 
-    @cached_property
+    @once
     def _column_sums(self) -> list[tuple[int, int, str, str]]:
         """(how many, what they come to, where the list is, under which key)"""
         found: list[tuple[int, int, str, str]] = []
@@ -600,7 +596,7 @@ class RecordIndex:
                     found.append((count, total, series.path, key))
         return found
 
-    @cached_property
+    @once
     def means(self) -> list[tuple[int, str, str]]:
         """What they come to on average, the lowest first."""
         return sorted((total // count, path, key) for count, total, path, key in self._column_sums)
@@ -623,7 +619,7 @@ class RecordIndex:
             return None
         return self._windows.get(moment.hour)
 
-    @cached_property
+    @once
     def _windows(self) -> dict[int, Field]:
         found: dict[int, Field] = {}
         for field in self.tree.fields:
@@ -632,7 +628,7 @@ class RecordIndex:
                 found.setdefault(int(hour), field)
         return found
 
-    @cached_property
+    @once
     def _endings(self) -> dict[str, list[tuple[str, Field]]]:
         endings: dict[str, list[tuple[str, Field]]] = {}
         for key, fields in self.identifiers.items():

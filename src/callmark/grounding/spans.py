@@ -8,12 +8,20 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from functools import cached_property
 from itertools import accumulate
 from typing import NamedTuple
 
 from callmark.errors import UsageError
-from callmark.grounding.text import ABBREVIATIONS, BEFORE_DIGITS, BEFORE_LOWER, ByteOffsets, lower
+from callmark.grounding.dates import may_go_on_with
+from callmark.grounding.text import (
+    ABBREVIATIONS,
+    BEFORE_DIGITS,
+    BEFORE_LOWER,
+    ByteOffsets,
+    lower,
+    once,
+    place_words,
+)
 from callmark.grounding.values import Value, break_literal_newlines, find_values
 from callmark.records.samples import Extractor
 
@@ -164,7 +172,9 @@ def _is_inner_stop(text: str, start: int, dot: int, stop: int) -> bool:
 
 def _is_ordinal_before_month(head: str, after: str) -> bool:
     digits = _ORDINAL.search(head[-3:])
-    values = find_values(f"{digits[0]}. {after[:20]}") if digits and after[:1].isalpha() else []
+    if digits is None or not after[:1].isalpha() or not may_go_on_with(after):
+        return False
+    values = find_values(f"{digits[0]}. {after[:20]}")
     return bool(values) and values[0].kind == "moment" and values[0].start == 0
 
 
@@ -270,20 +280,30 @@ class Outline:
         self._proposed: dict[Span, bool] = {}
         self._changes: dict[Span, bool] = {}
 
-    @cached_property
+    @once
     def _lower(self) -> str:
         return lower(self.text)
 
-    @cached_property
+    @once
     def words(self) -> frozenset[str]:
         """In lower case. A rule whose words are not among them need not look any further."""
-        return frozenset(_ANY_WORD.findall(self._lower))
+        if "_" in self.text:
+            return frozenset(_ANY_WORD.findall(self._lower))
+        return frozenset(self._placed[0])
+
+    @once
+    def _placed(self) -> tuple[list[str], list[int]]:
+        """The words in lower case, and where they begin."""
+        if self.text.isascii():
+            placed = place_words(self.text)
+            return placed.words, placed.starts
+        starts = [one.start() for one in _PLACED_WORD.finditer(self._lower)]
+        return _PLACED_WORD.findall(self._lower), starts
 
     def places_of(self, words: Collection[str]) -> list[int]:
         """Where any of these words begins, in order; parts of longer words may be among them."""
         if len(words) > FEW_WORDS:
-            found = _PLACED_WORD.finditer(self._lower)
-            return [one.start() for one in found if one[0] in words]
+            return [at for word, at in zip(*self._placed, strict=True) if word in words]
         places: list[int] = []
         for word in words:
             at = self._lower.find(word)
@@ -296,11 +316,11 @@ class Outline:
         at = bisect_right(self._sentence_starts, position) - 1
         return self.sentences[at] if at >= 0 else (0, len(self.text))
 
-    @cached_property
+    @once
     def _denied(self) -> list[Span]:
         return find_denied(self)
 
-    @cached_property
+    @once
     def _denied_ends(self) -> list[int]:
         return list(accumulate((end for _, end in self._denied), max))
 
@@ -333,7 +353,7 @@ class Outline:
         at = bisect_right(self._formulas, (value.start, len(self.text))) - 1
         return at >= 0 and value.start < self._formulas[at][1]
 
-    @cached_property
+    @once
     def _formulas(self) -> list[Span]:
         if not any(sign in self.text for sign in _OF_FORMULAS) or not _MAY_BE_FORMULA.search(
             self.text
@@ -345,7 +365,7 @@ class Outline:
         """The first line of the table that a line stands in."""
         return self._table_heads.get(line.start)
 
-    @cached_property
+    @once
     def _table_heads(self) -> dict[int, OutlineLine]:
         heads: dict[int, OutlineLine] = {}
         above: OutlineLine | None = None
@@ -499,7 +519,7 @@ _NEGATED = re.compile(
     re.IGNORECASE,
 )
 _NEAR = 30
-_LONGEST_DENIAL = 200
+_LONGEST_DENIAL = 200  # no denial is longer
 
 
 # One of them stands in all that `_WHOLESALE` and `_THAT` find.
@@ -518,26 +538,26 @@ def find_denied(outline: Outline) -> list[Span]:
     words = outline.words & _DENYING
     if not words:
         return []
-    around = list(_around(outline, outline.places_of(words)))
-    return sorted((*_taken_back(outline, around), *_denied_sentences(outline, around)))
+    near = list(around(outline, outline.places_of(words), _LONGEST_DENIAL))
+    return sorted((*_taken_back(outline, near), *_denied_sentences(outline, near)))
 
 
-def _around(outline: Outline, places: Sequence[int]) -> Iterator[Span]:
-    """What stands near these places, in parts that do not overlap. No denial is longer."""
+def around(outline: Outline, places: Sequence[int], reach: int) -> Iterator[Span]:
+    """What stands near these places, in parts that do not overlap."""
     start = end = 0
     for place in places:
-        if place - _LONGEST_DENIAL > end:
+        if place - reach > end:
             if end:
                 yield start, end
-            start = place - _LONGEST_DENIAL
-        end = place + _LONGEST_DENIAL
+            start = place - reach
+        end = place + reach
     yield start, min(end, len(outline.text))
 
 
-def _taken_back(outline: Outline, around: Sequence[Span]) -> Iterator[Span]:
+def _taken_back(outline: Outline, near: Sequence[Span]) -> Iterator[Span]:
     """`None of this is true:` speaks of what follows, unless it says otherwise or ends the text."""
     text = outline.text
-    for found in (one for span in around for one in _WHOLESALE.finditer(text, *span)):
+    for found in (one for span in near for one in _WHOLESALE.finditer(text, *span)):
         if _is_negated(text, found.start()) or _asks(outline, found.start()):
             continue
         is_last = not text[found.end() :].strip(" .!*_\n")
@@ -547,9 +567,9 @@ def _taken_back(outline: Outline, around: Sequence[Span]) -> Iterator[Span]:
             yield found.end(), len(text)
 
 
-def _denied_sentences(outline: Outline, around: Sequence[Span]) -> Iterator[Span]:
+def _denied_sentences(outline: Outline, near: Sequence[Span]) -> Iterator[Span]:
     text = outline.text
-    for found in (one for span in around for one in _THAT.finditer(text, *span)):
+    for found in (one for span in near for one in _THAT.finditer(text, *span)):
         if not _is_negated(text, found.start()) and not _asks(outline, found.start()):
             yield found.end(), outline.sentence_at(found.start())[1]
 

@@ -24,7 +24,7 @@ from callmark.grounding.record_tree import (
 )
 from callmark.grounding.siblings import words_of_name
 from callmark.grounding.spans import Outline, Span
-from callmark.grounding.text import STOP_WORDS, fold, fold_words
+from callmark.grounding.text import STOP_WORDS, fold, place_words
 from callmark.grounding.values import Value
 
 LONGEST = 40  # characters of a text that is a state or a kind
@@ -449,10 +449,7 @@ class KindFields:
     def _places(self, text: str) -> Iterator[tuple[int, int, list[Field]]]:
         if not self._fields:
             return
-        words = fold_words(_WORD.findall(text))
-        if self._lengths.keys().isdisjoint(words):
-            return
-        spans = list(_WORD.finditer(text))
+        words, starts, ends = place_words(text)
         end = 0
         for at, word in enumerate(words):
             if word not in self._lengths or at < end:
@@ -461,7 +458,7 @@ class KindFields:
                 fields = self._fields.get(tuple(words[at : at + length]))
                 if fields:
                     end = at + length
-                    yield spans[at].start(), spans[end - 1].end(), fields
+                    yield starts[at], ends[end - 1], fields
                     break
 
     def _wrong(

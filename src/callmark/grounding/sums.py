@@ -10,14 +10,15 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from functools import cached_property
 from itertools import combinations, islice, pairwise, permutations
+from operator import itemgetter
 from typing import NamedTuple
 
 from callmark.grounding.dates import Moment
 from callmark.grounding.numbers import SCALE
 from callmark.grounding.reading import read_leaf
 from callmark.grounding.record_tree import Field, RecordTree, ResultRecord, key_stems, key_words
+from callmark.grounding.text import once
 
 FEW = 12  # records of one kind any two of which may be set against each other
 MOST_COLUMNS = 16
@@ -53,6 +54,10 @@ class ResultSum(NamedTuple):
     is_plain: bool = True  # a count of all, or of one of a few kinds
 
 
+_Entry = tuple[int, str, str, frozenset[str], Field, bool]  # those of a `ResultSum`
+_NUMBER = itemgetter(0)
+
+
 class ResultColumn(NamedTuple):
     """The numbers under one key, `records` beside them. `is_time`: minutes, worked out."""
 
@@ -67,8 +72,9 @@ class ResultSums:
 
     def __init__(self, tree: RecordTree) -> None:
         self._cells = _Cells()
-        self._found: list[ResultSum] = []
-        self._times: list[ResultSum] = []
+        # As plain tuples: hardly any of them is ever asked for.
+        self._found: list[_Entry] = []
+        self._times: list[_Entry] = []
         self._totals: dict[int, list[int]] = {}
         self.lengths: list[int] = []  # how many records there are of a kind
         self._groups = list(_groups(tree))
@@ -76,17 +82,17 @@ class ResultSums:
             self._add_group(records)
         for record in tree.records:
             self._add_record(record)
-        self._found.sort(key=lambda one: one.number)
-        self._times.sort(key=lambda one: one.number)
+        self._found.sort(key=_NUMBER)
+        self._times.sort(key=_NUMBER)
 
     def near(self, low: int, high: int, *, is_time: bool = False) -> list[ResultSum]:
         """Those from `low` to `high`, without sign; `is_time`: of minutes."""
         found = self._times if is_time else self._found
-        at = bisect_left(found, low, key=lambda one: one.number)
-        stop = bisect_left(found, high + 1, key=lambda one: one.number)
-        return found[at : min(stop, at + MOST_NEAR)]
+        at = bisect_left(found, low, key=_NUMBER)
+        stop = bisect_left(found, high + 1, key=_NUMBER)
+        return [ResultSum(*entry) for entry in found[at : min(stop, at + MOST_NEAR)]]
 
-    @cached_property
+    @once
     def weighed(self) -> list[tuple[int, str]]:
         """What one column comes to if another one weighs it, and its mean then; of all records and
         of all but those of one kind."""
@@ -173,22 +179,31 @@ class ResultSums:
         if len(numbers) < 2:
             return
         total = sum(numbers)
-        because = f"{column.key} of {of}"
-        self._add(abs(total), "sum" if of == "all" else "part", because, column, words)
-        self._add(abs(total) // len(numbers), "mean", because, column, words)
+        found: list[tuple[int, str]] = [
+            (abs(total), "sum" if of == "all" else "part"),
+            (abs(total) // len(numbers), "mean"),
+        ]
         if of == "all":  # how many have one at all
-            self._add(len(numbers) * SCALE, "count", because, column, words, False)
-        gains = sum(number for number in numbers if number > 0)
+            found.append((len(numbers) * SCALE, "count"))
+        gains = sum([number for number in numbers if number > 0])
         if gains not in (0, total):  # what came in, and what went out
-            self._add(gains, "sum", because, column, words)
-            self._add(gains - total, "sum", because, column, words)
+            found += [(gains, "sum"), (gains - total, "sum")]
         if len(numbers) <= FEW:  # all but one of them
-            for number in numbers:
-                self._add(abs(total - number), "rest", because, column, words)
+            found += [(abs(total - number), "rest") for number in numbers]
         if of == "all" and len(numbers) <= FEW and not column.is_time:
             for one, other in combinations(numbers, 2):
-                self._add(abs(one - other), "difference", because, column, words)
-                self._add(abs(one + other), "pair", because, column, words)
+                found += [(abs(one - other), "difference"), (abs(one + other), "pair")]
+        because, field = f"{column.key} of {of}", column.fields[0]
+        if column.is_time:
+            told = self._times
+            words = frozenset()
+        else:
+            told = self._found
+        told += [
+            (number, how, because, words, field, column.is_time or how != "count")
+            for number, how in found
+            if number
+        ]
 
     def _add_record(self, record: ResultRecord) -> None:
         """Two fields of one record set against each other, and how long it lasts."""
@@ -222,12 +237,11 @@ class ResultSums:
         if column.is_time:
             self._add_time(number, how, because, column)
         elif number:
-            field = column.fields[0]
-            self._found.append(ResultSum(number, how, because, words, field, is_plain))
+            self._found.append((number, how, because, words, column.fields[0], is_plain))
 
     def _add_time(self, number: int, how: str, because: str, column: ResultColumn) -> None:
         if number:
-            self._times.append(ResultSum(number, how, because, frozenset(), column.fields[0]))
+            self._times.append((number, how, because, frozenset(), column.fields[0], True))
 
 
 def _weigh(records: Sequence[ResultRecord]) -> Iterator[tuple[int, str]]:

@@ -6,10 +6,14 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import accumulate
+from operator import add
+from typing import Generic, NamedTuple, TypeVar, overload
 
+Owner = TypeVar("Owner")
+T = TypeVar("T")
 # Scripts written without blanks: there is a token boundary between any two of their characters.
 UNSPACED = (
     "\u0e00-\u0e7f\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
@@ -18,6 +22,7 @@ UNSPACED = (
 SHORT = 64  # characters; what is read out of shorter texts is remembered
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 _PLAIN_TOKEN = re.compile(r"\w+")
+_PLACED_WORD = re.compile(r"[^\W_]+")
 
 
 @lru_cache(maxsize=1)
@@ -62,11 +67,14 @@ def _is_plain(char: str) -> bool:
 
 # What a pattern that ignores case takes for `i`, `s` and `k`, and `lower` does not.
 _LIKE_ASCII = str.maketrans({"\u0130": "i", "\u0131": "i", "\u017f": "s", "\u212a": "k"})
+_IS_LIKE_ASCII = re.compile("[\u0130\u0131\u017f\u212a]")
 
 
 def lower(text: str) -> str:
     """In lower case, as a pattern that ignores case sees it. Lengths stay."""
-    return text.lower() if text.isascii() else text.translate(_LIKE_ASCII).lower()
+    if not text.isascii() and _IS_LIKE_ASCII.search(text):
+        text = text.translate(_LIKE_ASCII)
+    return text.lower()
 
 
 def fold(text: str) -> str:
@@ -90,6 +98,47 @@ def fold_words(words: Sequence[str]) -> list[str]:
     """Each of them folded: an answer has few different words."""
     folded = {one: one.lower() if one.isascii() else fold(one) for one in set(words)}
     return list(map(folded.__getitem__, words))
+
+
+class once(Generic[Owner, T]):  # noqa: N801 - a decorator, written as `property` is
+    """`functools.cached_property` without its lock, which costs more than most that is worked out
+    here. One answer is scored by one thread."""
+
+    def __init__(self, work: Callable[[Owner], T]) -> None:
+        self._work = work
+        self.__doc__ = work.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, one: None, owner: type) -> once[Owner, T]: ...
+
+    @overload
+    def __get__(self, one: Owner, owner: type) -> T: ...
+
+    def __get__(self, one: Owner | None, owner: type) -> once[Owner, T] | T:
+        if one is None:
+            return self
+        found = one.__dict__[self._name] = self._work(one)
+        return found
+
+
+class PlacedWords(NamedTuple):
+    """The words of a text, folded, and where each of them begins and ends in it."""
+
+    words: list[str]
+    starts: list[int]
+    ends: list[int]
+
+
+@lru_cache(maxsize=4)  # several rules look for names in one answer
+def place_words(text: str) -> PlacedWords:
+    words: list[str] = _PLACED_WORD.findall(text)
+    starts = [one.start() for one in _PLACED_WORD.finditer(text)]
+    ends = list(map(add, starts, map(len, words)))
+    folded = _PLACED_WORD.findall(text.lower()) if text.isascii() else fold_words(words)
+    return PlacedWords(folded, starts, ends)
 
 
 class Folded:
@@ -221,10 +270,22 @@ def _size(text: str) -> int:
 
 def char_offset(text: str, byte_offset: int) -> int:
     """UTF-8 byte offset → character offset (an offset inside a character: that character's)."""
+    return char_offsets(text, (byte_offset,))[byte_offset]
+
+
+def char_offsets(text: str, byte_offsets: Iterable[int]) -> dict[int, int]:
+    """The same for many of one text, which is read once."""
+    wanted = sorted(set(byte_offsets))
     if text.isascii():
-        return byte_offset
-    head = text.encode("utf-8", "surrogatepass")[:byte_offset]
-    return len(head.decode("utf-8", "ignore"))
+        return {one: one for one in wanted}
+    data = text.encode("utf-8", "surrogatepass")
+    found: dict[int, int] = {}
+    whole = count = 0  # so many bytes before the last offset between characters are so many of them
+    for one in wanted:
+        found[one] = count + len(data[whole:one].decode("utf-8", "ignore"))
+        if 0 < one < len(data) and data[one] & 0xC0 != 0x80:
+            whole, count = one, found[one]
+    return found
 
 
 _STOP = """

@@ -373,7 +373,7 @@ def number(start: int, end: int, run: str, locale: str | None, form: Form) -> Va
 
 def decimals_of(value: Value) -> int:
     """How many digits are stated behind the decimal point, whatever sign that is."""
-    last = max(value.text.rfind("."), value.text.rfind(","))
+    last = max(map(value.text.rfind, ".,٫"))
     if last < 0:
         return 0
     places = len(value.text) - last - 1

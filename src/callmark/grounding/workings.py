@@ -6,7 +6,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
-from functools import cached_property
 from itertools import accumulate, combinations, islice, permutations
 from typing import NamedTuple
 
@@ -15,10 +14,11 @@ from callmark.grounding.arithmetic import Steps, Wanted, products, share_of, sha
 from callmark.grounding.binding import NEAREST, Binder
 from callmark.grounding.match import Said
 from callmark.grounding.numbers import SCALE, TOLERANCE, decimal_text
-from callmark.grounding.reading import convert, dimension_of, is_money
-from callmark.grounding.record_tree import Field, RecordIndex, key_stems, stem
+from callmark.grounding.reading import convert, dimension_of, is_money, is_money_key
+from callmark.grounding.record_tree import Field, RecordIndex, key_stems, key_words, stem
 from callmark.grounding.spans import WIDE, Outline, OutlineLine, Span
 from callmark.grounding.sums import ResultSum, ResultSums, days_between, minutes_between
+from callmark.grounding.text import once
 from callmark.grounding.values import Value, decimals_of
 
 MAX_TERMS = 12  # of a sum
@@ -203,7 +203,32 @@ class Workings:
             factors,
             self._columns(value),
         ) or arithmetic.of_two(value, [one.readings[0] for one in run])
-        return None if found is None else _worked(found)
+        if found is None or self._is_digit_apart(value, found):
+            return None
+        return _worked(found)
+
+    def _is_digit_apart(self, value: Value, found: arithmetic.Sum) -> bool:
+        """$7.76 from 3.76 and 4: any amount is a digit that stands somewhere away from a like one.
+        Unless that digit is an amount as well."""
+        if found.rule not in ("sum", "difference") or len(found.operands) != 2:
+            return False
+        if decimals_of(value) < arithmetic.CENTS and not self.is_money(value):
+            return False
+        digits = {one for one in map(abs, found.operands) if one < 10 * SCALE and one % SCALE == 0}
+        return not digits <= self._small_amounts
+
+    @once
+    def _small_amounts(self) -> frozenset[int]:
+        """Whole amounts below 10 that the answer or a result calls money."""
+        stated = {
+            abs(one.readings[0]) for one in self.values if one.readings and self.is_money(one)
+        }
+        held = {
+            field.number
+            for field in self.index.tree.fields
+            if field.number and field.number < 10 * SCALE and is_money_key(key_words(field.key))
+        }
+        return frozenset(stated | held)
 
     def _first_of(self, line: OutlineLine) -> int:
         """Where what it belongs to begins: its heading, or the lines beside it in a list."""
@@ -278,7 +303,7 @@ class Workings:
         ):
             operands += more(value, sentence)
             found = work_out(wanted, operands, steps, at_most)
-            if found is not None:
+            if found is not None and not self._is_digit_apart(value, found):
                 return _worked(found)
         return None
 
@@ -317,7 +342,7 @@ class Workings:
         months = [12 * SCALE] if _YEARLY.search(self.text, start, end) else []
         return [*months, *(found if len(found) <= MAX_TERMS else ())]
 
-    @cached_property
+    @once
     def _by_key_word(self) -> dict[str, list[int]]:
         found: dict[str, list[int]] = {}
         for field in self.index.tree.fields:
@@ -359,14 +384,14 @@ class Workings:
         ]
         return [*readings_of(recent), *totals, *self._sums.lengths[:3], *others]
 
-    @cached_property
+    @once
     def _starts_and_totals(self) -> list[tuple[frozenset[int], int]]:
         return [
             (frozenset(at for at, _ in column), total)
             for column, total in zip(self._stated_columns, self._stated_totals, strict=True)
         ]
 
-    @cached_property
+    @once
     def _stated_columns(self) -> list[list[tuple[int, int]]]:
         """The numbers of each column of the tables of the answer, and those at the ends of the
         items of its lists, with their places."""
@@ -392,7 +417,7 @@ class Workings:
                     found.append((value.start, value.readings[0]))
         return [column for column in columns.values() if len(column) > 1]
 
-    @cached_property
+    @once
     def _stated_totals(self) -> list[int]:
         return [sum(number for _, number in column) for column in self._stated_columns]
 
@@ -411,7 +436,7 @@ class Workings:
                     return Worked("sum", f"{count} numbers of a table or list")
         return None
 
-    @cached_property
+    @once
     def _running_totals(self) -> list[tuple[list[int], list[int]]]:
         """Where the numbers of each column stand, and what those before each come to."""
         return [
@@ -469,7 +494,7 @@ class Workings:
                 return digits > TELLING or is_announced
         return digits >= TELLING - 1 or is_announced or is_linked
 
-    @cached_property
+    @once
     def _sums(self) -> ResultSums:
         return ResultSums(self.index.tree)
 
@@ -579,7 +604,7 @@ class Workings:
             at += 1
         return found
 
-    @cached_property
+    @once
     def _prices(self) -> list[int]:
         """Amounts with decimals that results hold: few numbers are their difference by chance."""
         found = [number for number in self.index.numbers if number % SCALE]

@@ -47,8 +47,8 @@ def find_checkpoints(folder: Path) -> tuple[Checkpoint, ...]:
     if unnumbered:
         raise UsageError(
             f"--checkpoints: {unnumbered[0]}: has no number at the end of its name, so its"
-            " place in the series is not known: rename it (checkpoint-100), or give each"
-            " --adapter in order"
+            " place in the series is not known. Rename it (checkpoint-100), or give each"
+            " --adapter in order."
         )
     folders.sort(key=lambda one: (_step_of(one) or 0, one.name))
     if _kind_of(folder) is not None and not (folders and _is_same(folder, folders[-1])):

@@ -65,6 +65,7 @@ RULES: dict[str, Rule] = {
         Rule("count", "miscounted", "advisory", "more things are counted than the results list"),
         Rule("misread", "unsupported", "firm", "a number a slip away from one that a result gives"),
         Rule("value", "unsupported", "advisory", "a value that nothing served, said or implied"),
+        Rule("baseless", "unsupported", "firm", "values among which hardly one was served"),
         Rule("prose", "unsupported", "advisory", "a value that the long texts served do not hold"),
         Rule("link", "unsupported", "advisory", "an address that nothing served or said"),
         Rule("identifier", "altered", "firm", "an identifier of the right form that no one gave"),

@@ -29,15 +29,19 @@ class FindingKind(msgspec.Struct, frozen=True):
 
 
 class LogFindings(msgspec.Struct, frozen=True):
+    """`to_look_at`: the first conversations with a finding."""
+
     conversations: int
     calls: int
     kinds: tuple[FindingKind, ...]
+    to_look_at: tuple[str, ...] = ()
 
 
 def find_in_log(results: Iterable[Result]) -> LogFindings:
     """One pass over the trials; of each kind only the first sentences are kept."""
     counts = dict.fromkeys(KINDS, 0)
     first: dict[str, list[str]] = {what: [] for what in KINDS}
+    places: dict[str, None] = {}
     conversations = calls = 0
     for result in results:
         conversations += 1
@@ -45,12 +49,14 @@ def find_in_log(results: Iterable[Result]) -> LogFindings:
         for what, find in KINDS.items():
             for sentence in find(result):
                 counts[what] += 1
+                if len(places) < SHOWN:
+                    places[result.sample_id] = None
                 text = " ".join(f"{result.sample_id}: {sentence}".split())
                 text = text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
                 if len(first[what]) < SHOWN and text not in first[what]:
                     first[what].append(text)
     kinds = tuple(FindingKind(what, counts[what], tuple(first[what])) for what in KINDS)
-    return LogFindings(conversations, calls, kinds)
+    return LogFindings(conversations, calls, kinds, tuple(places))
 
 
 def _flags(result: Result, *, deeds: bool) -> Iterator[Statement]:

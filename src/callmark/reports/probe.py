@@ -419,10 +419,10 @@ def _failure_lines(evidence: ProbeEvidence) -> Iterator[Block]:
     if not evidence.failures:
         return
     yield line()
-    yield line("why the tuned view fails", "strong")
+    yield line("why calls of the tuned model fail", "strong")
     for group in evidence.failures[:SHOWN_GROUPS]:
         both = (
-            f", {group.num_both_fail} of them without a valid call before as well"
+            f", {group.num_both_fail} of them with no valid call before either"
             if group.num_both_fail
             else ""
         )

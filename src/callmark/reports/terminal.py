@@ -259,7 +259,7 @@ def _judged(report: Report, status: Status, title: str, results: str | None) -> 
     yield line(title, STATUS_STYLE[status])
     for outcome in found:
         name = Cell(label_of(outcome.name), "strong")
-        n = f" ({outcome.n} samples)" if outcome.n else ""
+        n = f" ({outcome.n} sample{'s' * (outcome.n != 1)})" if outcome.n else ""
         loosened = f", LOOSENED by {outcome.source}" if outcome.loosened else ""
         yield TextLine((name, Cell(f": {value_text(outcome)}{n}{loosened}")), indent=2)
         yield line(sentence_of(outcome.name), "quiet", indent=4)
@@ -281,9 +281,13 @@ def _look(failing: Failing | None, results: str | None) -> Iterator[Block]:
         ids = ", ".join(one_line(sample_id, 60) for sample_id in shown)
         yield line(f"look at: {ids}{f' and {left} more' if left else ''}", indent=4)
         return
-    yield command(f"callmark show {_quoted((results, *shown))}", indent=4)
+    yield show_command(results, shown)
     if left:
         yield line(f"and {left} more", "quiet", indent=4)
+
+
+def show_command(results: str, sample_ids: Iterable[str]) -> TextLine:
+    return command(f"callmark show {_quoted((results, *sample_ids))}", indent=4)
 
 
 def _quoted(words: Iterable[str]) -> str:

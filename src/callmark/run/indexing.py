@@ -15,7 +15,7 @@ from callmark.records.results import Result, Scoring
 from callmark.records.samples import Expectation
 from callmark.stats.columns import Packed
 from callmark.store.files import has_place, make_folder
-from callmark.store.journal import WrittenResults
+from callmark.store.journal import OutputLines
 from callmark.store.run_index import write_index
 from callmark.summary.run_index import IndexNumbers, index_row
 from callmark.summary.summary import Summariser
@@ -55,7 +55,7 @@ class IndexRows:
         except (OSError, ValueError, OverflowError):
             self._has_failed = True
 
-    def write(self, written: WrittenResults, summariser: Summariser) -> None:
+    def write(self, written: OutputLines, summariser: Summariser) -> None:
         """Beside the results; of a run that lost trials there is none."""
         first = summariser.inputs.first
         if self._has_failed or first is None or summariser.trials.lost:

@@ -39,7 +39,7 @@ from callmark.run.resume import (
     finished_output,
 )
 from callmark.store.files import encode_result, read_results
-from callmark.store.journal import Journal, Mode, WrittenResults, WrongTrials, open_journal
+from callmark.store.journal import Journal, Mode, OutputLines, WrongTrials, open_journal
 from callmark.store.run_index import ENDING
 from callmark.store.spending import encode_spending, spending_of
 from callmark.summary.summary import Summariser, SummaryState
@@ -391,8 +391,8 @@ class Here:
         self._lost_in_a_row = 0 if played.error is None else self._lost_in_a_row + 1
         if self._lost_in_a_row >= LOST_IN_A_ROW:
             raise Incomplete(
-                f"{LOST_IN_A_ROW} trials in a row were lost, the last one to: {played.error};"
-                " what is finished is kept: run the same command with --resume when that is mended"
+                f"{LOST_IN_A_ROW} trials in a row were lost, the last one to: {played.error}."
+                " What is finished is kept: run the same command with --resume when that is fixed."
             )
 
     def _finish(self, played: Played, kept: FinishedTrials | None) -> None:
@@ -463,7 +463,7 @@ class TrialLoop:
         self.has_begun = False  # from here on there is something to report
         self.notes: tuple[str, ...] = ()  # what became of an earlier run, for whoever resumes it
         self.results_sha256: str | None = None  # of --out, once it is written
-        self.written: WrittenResults | None = None  # by this run
+        self.written: OutputLines | None = None  # by this run
 
     def to_the_end(self, journal: Journal | None) -> None:
         """Finish every trial; then, unless too many failed, put the results in their place.

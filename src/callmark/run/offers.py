@@ -3,9 +3,11 @@ the specs that a run leaves beside its results, so that whoever scores them agai
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
+from typing import ParamSpec, TypeVar
 
 import msgspec
 
@@ -22,6 +24,8 @@ from callmark.records.seams import Hit, Miss, Observed, ToolSource
 from callmark.resources import allowlist, builtin_tools, load_registry_file
 from callmark.store.files import LINE_DEPTH, atomic_writer, has_place
 
+P = ParamSpec("P")
+R = TypeVar("R")
 REMEMBERED = 1024  # different offers; most datasets have a handful
 
 
@@ -152,15 +156,15 @@ class ToolsOfResults:
             raise FingerprintMismatch(
                 f"{self._results}: was made with other tools than those at hand:"
                 f" tool_registry_sha256 is {sha256}, that of {self._name}"
-                f" {self.at_hand.registry.sha256}; copy {path.name}, which a run writes beside its"
-                " results, to this place too, or name the tools with --registry (an older version"
-                " wrote none: run it again)"
+                f" {self.at_hand.registry.sha256}. Copy {path.name}, which a run writes beside its"
+                " results, to this place too, or name the tools with --registry. (An older version"
+                " wrote none: run it again.)"
             )
         registry = open_registry(str(path))
         if registry.sha256 != sha256:
             raise FingerprintMismatch(
                 f"{path}: was changed since the run wrote it: tool_registry_sha256 of the results"
-                f" is {sha256}, that of this file {registry.sha256}; copy it again from the run,"
+                f" is {sha256}, that of this file {registry.sha256}. Copy it again from the run,"
                 " or name the tools with --registry"
             )
         if self._allowlist is not None:
@@ -250,3 +254,15 @@ def open_source(fixtures: str | None, registry: Registry) -> ToolBroker | NoFixt
 def installed_formats() -> tuple[Format, ...]:
     """The built-in ones and those of plug-ins."""
     return with_formats(FORMATS)
+
+
+def in_peace(work: Callable[P, R], *given: P.args, **named: P.kwargs) -> R:
+    """Do it without the searches for cyclic garbage that thousands of small objects set off on
+    their way. What they leave behind is found by the first search after it."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        return work(*given, **named)
+    finally:
+        if was_enabled:
+            gc.enable()

@@ -50,7 +50,7 @@ from callmark.records.trace import (
     text_of,
 )
 from callmark.run.faults import FAILED, ToolFaults
-from callmark.run.offers import REMEMBERED, NoFixtures, Offer
+from callmark.run.offers import REMEMBERED, NoFixtures, Offer, in_peace
 from callmark.runners.response_template import ResponseTemplate
 from callmark.scorers.calls import expected_call, is_same_call, observed_call
 from callmark.scorers.redaction import redact_result
@@ -388,8 +388,8 @@ class _Play:
         if entry.served and self._faulty is not None and self._faulty.may_strike(entry.name):
             raise UsageError(
                 f"--faults: sample {self.input.sample.sample_id}: the recording holds what"
-                f" {entry.name} answered, so nothing can go wrong with it: leave the results out of"
-                " the recording, so that the fixtures answer"
+                f" {entry.name} answered, so nothing can go wrong with it. Leave the results out of"
+                " the recording, so that the fixtures answer."
             )
         return entry
 
@@ -598,7 +598,9 @@ class Evaluator:
         settings = self._settings(offer.registry, choice.extractor, offer.names, scoring)
         started = time.perf_counter()
         # A trial that infrastructure lost has no score, not a bad one: the model was never heard.
-        scores = None if played.error is not None else score_trial(sample, trace, settings)
+        scores = (
+            None if played.error is not None else in_peace(score_trial, sample, trace, settings)
+        )
         self.seconds += time.perf_counter() - started
         result = Result(
             index=sample.index,

@@ -1,5 +1,6 @@
-"""What an earlier run left behind: are its lines those of this run, and is there anything left to
-ask? Every line is compared with the sample that it is about before it counts."""
+"""What pins a run (its fingerprints), and what an earlier run left behind: are its lines those of
+this run, and is there anything left to ask? Every line is compared with the sample that it is
+about before it counts."""
 
 from __future__ import annotations
 

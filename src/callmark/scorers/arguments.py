@@ -55,6 +55,7 @@ _PROGRAM = frozenset(
 )
 _MONEY_WORDS = frozenset("price cost amount fee fare total balance".split())
 _YEARS = range(1900, 2100)
+_DIGIT = re.compile(r"\d")
 
 
 def trace_arguments(reading: TrialReading, registry: Registry) -> tuple[ArgumentOrigin, ...] | None:
@@ -176,11 +177,12 @@ class _Tracer:
 
     def _trace_text(self, leaf: _Leaf, text: str) -> _Found:
         tokens = tokens_of(text)
-        values = list(flat(values_of(text)))
+        values = list(flat(values_of(text))) if _DIGIT.search(text) else []
         if len(values) == 1 and values[0].moments and values[0].text == text.strip():
             return self._served_text(text) or self._trace_moment(values[0])
         if not tokens or self._said.holds(tokens, self._turn):
             return _Found("said")
+        values = values or list(flat(values_of(text)))
         return (
             self._served_text(text)
             or self._default(leaf)

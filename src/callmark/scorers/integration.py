@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property, lru_cache
-from itertools import accumulate, pairwise
+from functools import lru_cache
+from itertools import accumulate, pairwise, takewhile
 from typing import Literal, NamedTuple
 
 from callmark.grounding.checking import StatementFinding
@@ -25,10 +25,11 @@ from callmark.grounding.record_tree import Field, RecordIndex, RecordTree
 from callmark.grounding.spans import Outline, Span, marker_spans, sentences
 from callmark.grounding.text import (
     asks_for_information,
-    char_offset,
+    char_offsets,
     find_number_words,
     fold,
     is_time_span,
+    once,
 )
 from callmark.grounding.values import Value, find_values, readings_in_any_locale
 from callmark.records.jsontext import Json, canonical_json
@@ -61,8 +62,31 @@ class ToldWords:
     def __init__(self) -> None:
         self._words: dict[str, int] = {}
         self._pairs: dict[tuple[str, str], int] = {}
+        self._first: list[str] = []  # folded, of the first turn: read when that is not enough
+        self._unread: list[tuple[str, int]] = []
 
     def add(self, text: str, turn: int) -> None:
+        self._unread.append((text, turn))
+
+    def _stand(self, tokens: list[str], turn: int | None) -> bool:
+        """Does a text of the first turn hold them as they stand? Then nothing came before it."""
+        if self._words or not self._unread or not tokens:
+            return False
+        if not is_before(self._unread[0][1], turn):
+            return False
+        if not self._first:
+            first = self._unread[0][1]
+            texts = takewhile(lambda one: one[1] == first, self._unread)
+            self._first = [fold(text) for text, _ in texts]
+        told = " ".join(tokens)
+        return any(_stands_in(told, text) for text in self._first)
+
+    def _read(self) -> None:
+        for text, turn in self._unread:
+            self._take(text, turn)
+        self._unread, self._first = [], []
+
+    def _take(self, text: str, turn: int) -> None:
         tokens = tokens_of(text)
         if not self._words:
             self._words = dict.fromkeys(tokens, turn)
@@ -74,15 +98,27 @@ class ToldWords:
             self._pairs.setdefault(pair, turn)
 
     def holds(self, tokens: list[str], turn: int | None) -> bool:
+        return self._stand(tokens, turn) or self._hold(tokens, turn)
+
+    def _hold(self, tokens: list[str], turn: int | None) -> bool:
         return self.knows(tokens, turn) and all(
             is_before(self._pairs.get(pair), turn) for pair in pairwise(tokens)
         )
 
     def knows(self, tokens: list[str], turn: int | None) -> bool:
+        self._read()
         return bool(tokens) and all(is_before(self._words.get(word), turn) for word in tokens)
 
     def missing(self, tokens: list[str], turn: int | None) -> list[str]:
+        self._read()
         return [word for word in tokens if not is_before(self._words.get(word), turn)]
+
+
+def _stands_in(told: str, text: str) -> bool:
+    """Between characters that are no letters and no digits, at the first place where it does."""
+    at = text.find(told)
+    end = at + len(told)
+    return at >= 0 and not text[at - 1 : at].isalnum() and not text[end : end + 1].isalnum()
 
 
 def is_before(at: int | None, turn: int | None) -> bool:
@@ -128,22 +164,22 @@ class TrialReading:
             self.text, find_values(self.text, locale), self.evidence, self.said
         )
 
-    @cached_property
+    @once
     def outline(self) -> Outline:
         return Outline(self.text)
 
-    @cached_property
+    @once
     def records(self) -> RecordIndex:
         """The results as records; those that are errors left out."""
         return RecordIndex(RecordTree(self.served))
 
-    @cached_property
+    @once
     def told(self) -> list[tuple[str, int]]:
         """What the model was told, results left out, each with the turns before it."""
         texts = [(text, 0) for text in prompt_texts(self.sample.prompt)]
         return texts + [(said.text, said.turn) for said in self.trace.said]
 
-    @cached_property
+    @once
     def told_words(self) -> ToldWords:
         words = ToldWords()
         for text, turn in self.told:
@@ -183,7 +219,8 @@ def _normalise(trace: Trace, wanted: bool) -> tuple[str, tuple[Span, ...] | None
         return (compose_text(text) if wanted else text), None
     if text.isascii() and not wanted:
         return text, trace.turns
-    turns = [(char_offset(text, start), char_offset(text, end)) for start, end in trace.turns]
+    edges = char_offsets(text, (edge for turn in trace.turns for edge in turn))
+    turns = [(edges[start], edges[end]) for start, end in trace.turns]
     if not wanted:
         return text, tuple(turns)
     cuts = sorted({0, len(text), *(edge for turn in turns for edge in turn)})

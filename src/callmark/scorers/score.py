@@ -110,7 +110,10 @@ _SHORT = 8  # words; a longer text is no date and no identifier
 def _count_verbatim(reading: TrialReading, tree: RecordTree) -> int:
     """Characters of `"key": value` in runs that stand so, one after the other, in a result; none
     where somebody asked for JSON. An answer that is JSON of its own making has no such runs."""
-    members = list(_MEMBER.finditer(reading.text))
+    text = reading.text
+    if text.count(":") < _RUN or text.count('"') + text.count("'") < 2 * _RUN:
+        return 0
+    members = list(_MEMBER.finditer(text))
     if len(members) < _RUN or _asks_for_json(reading):
         return 0
     places: dict[tuple[str, str], list[int]] = {}

@@ -103,10 +103,8 @@ class ShownTexts:
             for reading in value.readings:
                 numbers.setdefault(reading, turn)
         for text, turn in self.texts:
-            for word in tokens_of(text):
-                number = NUMBER_WORDS.get(word)
-                if number is not None:
-                    numbers.setdefault(number * SCALE, turn)
+            for word in NUMBER_WORDS.keys() & tokens_of(text):
+                numbers.setdefault(NUMBER_WORDS[word] * SCALE, turn)
         return numbers
 
     @cached_property

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property
 from itertools import islice
 from typing import NamedTuple
 
 from callmark.calls.registry import Registry
+from callmark.grounding.baseless import FEWEST_LOOSE, find_baseless, is_loose
 from callmark.grounding.binding import Binder
 from callmark.grounding.checking import Checker, Named, StatementFinding
 from callmark.grounding.comparing import COMPARING, find_wrong_ways
@@ -46,7 +46,7 @@ from callmark.grounding.schedule import DAY_KEYS, find_days, schedules_of, wrong
 from callmark.grounding.siblings import SiblingNames
 from callmark.grounding.spans import Outline, Span, is_denied_value
 from callmark.grounding.states import STATE_WORDS, KindFields, StateFields
-from callmark.grounding.text import fold
+from callmark.grounding.text import fold, once
 from callmark.grounding.values import Value, identifier_key
 from callmark.records.jsontext import Json, canonical_json
 from callmark.records.results import Statement
@@ -107,6 +107,9 @@ def check_statements(reading: TrialReading, registry: Registry) -> Statements:
     findings = [one for one in findings if one.rule != "quotation" or one.start not in altered]
     findings = list(_deny(reading, outline, findings))
     kept = [one for one in findings if reading.is_after_first_result((one.start, one.end))]
+    if sum(map(is_loose, kept)) >= FEWEST_LOOSE:
+        known = KnownWords(reading.records, reading.said)
+        kept = list(find_baseless(outline, kept, known, reading.turn_at))
     kept.sort(key=lambda one: (one.start, one.end, one.rule))
     return Statements(tuple(kept), tuple(_mark(reading, one) for one in kept))
 
@@ -255,15 +258,15 @@ class _NearestLeaf:
         days = [day for moment in value.moments if (day := ordinal_of(moment)) is not None]
         return _closest(days[0], self._dates, self._days, turn) if days else None
 
-    @cached_property
+    @once
     def _numbers(self) -> list[int]:
         return sorted(self._index.numbers)
 
-    @cached_property
+    @once
     def _dates(self) -> list[int]:
         return sorted(self._days)
 
-    @cached_property
+    @once
     def _days(self) -> dict[int, list[Field]]:
         days: dict[int, list[Field]] = {}
         for moments in self._index.moments.values():
@@ -503,9 +506,9 @@ def _check_given_names(
 def _check_deeds(
     reading: TrialReading, outline: Outline, registry: Registry, binder: Binder | None
 ) -> Iterator[StatementFinding]:
-    calls = list(_done_calls(reading, registry))
+    calls = _done_calls(reading, registry)
     can_write = any(writes(spec.name, spec.description) for spec in registry.specs) or any(
-        writes(call.name, call.description) for call in calls
+        writes(call.name, call.description) for call, _ in _called(reading, registry)
     )
     told = _told_states(reading)
     for deed in find_deeds(outline, calls, reading.turn_at, told, can_write=can_write):

@@ -262,8 +262,8 @@ class ShardPlayer:
     def _given_up(self, number: int, why: str) -> Incomplete:
         return Incomplete(
             f"shard {number} of {self._places.num_shards}: {TRIES} times in a row it was lost"
-            f" before it finished a trial, the last time because {why};"
-            " what is finished is kept: run the same command with --resume when that is mended"
+            f" before it finished a trial, the last time because {why}."
+            " What is finished is kept: run the same command with --resume when that is fixed."
         )
 
 

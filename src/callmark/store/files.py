@@ -10,7 +10,7 @@ import json
 import os
 import secrets
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple, TypeVar
@@ -465,3 +465,15 @@ def _is_of_old_name(value: Json) -> bool:
         case {"provenance": {"libraries": _, "python": _, **more}}:
             return "callmark" not in more
     return False
+
+
+def run_name(results: Path) -> str:
+    """A run goes by its folder, or by its file where that has a name of its own."""
+    whole = results.resolve()
+    return whole.parent.name or whole.stem if whole.name == "results.jsonl" else whole.stem
+
+
+def run_names(results: Sequence[str]) -> tuple[str, ...]:
+    """Short, as long as they tell the runs apart."""
+    short = tuple(run_name(Path(path)) for path in results)
+    return short if len(set(short)) == len(short) else tuple(results)

@@ -167,7 +167,7 @@ _SALVAGE = (
 )
 
 
-class WrittenResults(NamedTuple):
+class OutputLines(NamedTuple):
     """What became of `--out`; `line_sizes`: bytes of each of its lines."""
 
     sha256: str
@@ -325,7 +325,7 @@ class Journal:
         """It holds something that this run could not have written."""
         return not_of_this_run(self.path, what, line)
 
-    def finish(self, out: Path, *, trials: int | None = None) -> WrittenResults:
+    def finish(self, out: Path, *, trials: int | None = None) -> OutputLines:
         """Writes `out` in the order of the dataset, at once and whole. The journal stays until
         `remove`: what is made of the results may still fail. `trials`: so many lines it must be."""
         if self.is_new:
@@ -348,7 +348,7 @@ class Journal:
         # From here on a killed run has only its report to make: --resume then judges, and asks
         # nobody.
         self._write(written_line(written.hexdigest()))
-        return WrittenResults(written.hexdigest(), sizes)
+        return OutputLines(written.hexdigest(), sizes)
 
     def remove(self) -> None:
         """Everything that was to be made of it is in its place."""

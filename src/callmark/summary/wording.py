@@ -269,6 +269,7 @@ RULES: dict[str, Wording] = {
     "count": Wording("count", "Things are counted and compared with what the results list."),
     "misread": Wording("misread", "A number is compared with those that one slip makes of it."),
     "value": Wording("value", "A value is looked up in everything that was served or said."),
+    "baseless": Wording("without a base", "Of the values together, most must have been served."),
     "prose": Wording("value in prose", "A value is looked up in the long texts that were served."),
     "link": Wording("link", "An address is looked up in everything that was served or said."),
     "identifier": Wording("identifier", "An identifier is compared with those that were served."),
@@ -307,6 +308,7 @@ RULES: dict[str, Wording] = {
     "threshold": Wording("threshold", "It is a bound that the answer sorts by."),
     "again": Wording("again", "The same amount was stated before."),
     "some of them": Wording("some of them", "It counts some of several, and which is not said."),
+    "site": Wording("site", "It names a site as a whole, and no page of it."),
     "worked out": Wording(
         "worked out", "It may be reckoned from the results in a way not followed."
     ),

@@ -415,7 +415,8 @@ def test_twice_the_text_costs_about_twice_the_cpu(unit):
         " </invoke> <tool_call|> <｜tool▁call▁end｜> </function_calls>"
     )
     short, long = (unit * (size // len(unit)) + end for size in (40_000, 80_000))
-    assert cpu_of(long) <= 2.5 * cpu_of(short) + 0.01
+    # What is quadratic costs four times as much each time that it is measured; noise does not.
+    assert any(cpu_of(long) <= 2.5 * cpu_of(short) + 0.01 for _ in range(3))
 
 
 @pytest.mark.slow

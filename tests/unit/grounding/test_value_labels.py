@@ -260,3 +260,51 @@ def test_a_scale_that_nobody_named_is_a_mismatch(prompt):
     assert [(label, rule) for _, label, rule in found] == [("unit_mismatch", "unit")]
     found = statements("You paid $247 million.", {"paid": 247}, prompt="I paid 247 million.")
     assert [label for _, label, _ in found] == ["user_said"]
+
+
+CAMERAS = {
+    "variants": [
+        {"id": "A1", "resolution": "4K", "zoom": "2x", "battery": "500 ml", "price": 481.5},
+        {"id": "A2", "resolution": "5K", "zoom": "5x", "battery": "750 ml", "price": 466.75},
+    ]
+}
+
+
+@pytest.mark.parametrize(
+    ("answer", "prompt", "expected"),
+    [
+        ("A1 is the 4K one", "Any?", ["supported"]),
+        ("A1 is the 3K one", "I have 3 of them", ["unsupported"]),  # nobody said 3K
+        ("A1 is the 3K one", "I want a 3K one", ["user_said"]),
+        ("Shall I send the 500 ml one?", "Any?", ["supported"]),
+        ("Shall I send the 502 ml one?", "Any?", ["unsupported"]),
+        ("Shall I send a voucher over $502?", "Any?", ["not_claimed"]),
+    ],
+)
+def test_sizes_are_facts_in_offers_and_whoever_said_the_number(answer, prompt, expected):
+    found = statements(answer, CAMERAS, prompt=prompt)
+    assert [label for text, label, _ in found if text.lstrip("$")[:1].isdigit()] == expected
+
+
+@pytest.mark.parametrize(
+    ("answer", "result", "expected"),
+    [
+        ("The refund is $7.76", {"refund": 3.76, "nights": 4}, "unsupported"),
+        ("The total is $7.76", {"refund": 3.76, "fee": 4}, "derived"),
+        ("It is $3.76 and $4, a total of $7.76", {"refund": 3.76, "days": 4}, "derived"),
+    ],
+)
+def test_a_digit_that_stands_about_makes_no_sum(answer, result, expected):
+    assert statements(answer, result)[-1][1] == expected
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ("See https://example.org/ for more.", [("unchecked", "site")]),
+        ("See https://example.org/a/page for more.", [("unsupported", "link")]),
+    ],
+)
+def test_a_site_is_recommended_and_a_page_is_stated(answer, expected):
+    found = statements(answer, {"count": 42})
+    assert [(label, rule) for text, label, rule in found if "example" in text] == expected

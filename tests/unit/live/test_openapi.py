@@ -153,7 +153,7 @@ def test_the_command_writes_a_registry_and_keeps_what_is_there(tmp_path, capsys,
     assert main(["tools", "tools.json", "--openapi", "api.json"]) == 0
     assert "4 tools written: add_notes" in capsys.readouterr().out
     assert main(["tools", "tools.json", "--python", "u2_shop:track"]) == 0
-    assert "1 tools written, 4 kept: track" in capsys.readouterr().out
+    assert "1 tool written, 4 kept: track" in capsys.readouterr().out
     specs = load_registry_file(tmp_path / "tools.json").specs
     assert [spec["name"] for spec in specs["tools"]][-1] == "track"
     assert main(["tools", "tools.json"]) == 2

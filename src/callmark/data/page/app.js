@@ -37,7 +37,7 @@ class Page {
   samples(index) {
     this.index = index;
     this.count();
-    showClusters(index, (pick) => this.pick(pick));
+    showClusters(index, this.head.kind, (pick) => this.pick(pick));
     if (this.head.left_out) {
       byId("filters").before(make("p", { class: "left-out" }, this.head.left_out));
     }
@@ -64,6 +64,12 @@ class Page {
 
   count() {
     byId("to-samples").textContent = `Samples (${this.index.ids.length.toLocaleString("en")})`;
+    byId("to-samples").hidden = this.hasNoSamples();
+  }
+
+  // Of several runs only what all of them say together is shown.
+  hasNoSamples() {
+    return this.head.kind === "runs";
   }
 
   // What the address asks for: #view=samples, #q=…&kind=…, #s=ID&t=0
@@ -73,7 +79,7 @@ class Page {
     this.filters.set(filters);
     this.row = id === undefined ? null : this.find(id, Number(trial ?? 0));
     this.refresh();
-    const samples = view === "samples" || id !== undefined || Object.keys(filters).length > 0;
+    const samples = !this.hasNoSamples() && (view === "samples" || id !== undefined || Object.keys(filters).length > 0);
     this.view(samples ? "samples" : "overview");
     // Beside the list there is room for a sample: the first one is what most people want to see.
     if (samples && id === undefined && !matchMedia("(max-width: 860px)").matches) this.row = this.list.first();
@@ -173,7 +179,7 @@ class Page {
   }
 
   key(event) {
-    if (isTyped(event) || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (this.hasNoSamples() || isTyped(event) || event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key === "/") {
       event.preventDefault();
       this.view("samples");

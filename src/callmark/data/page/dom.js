@@ -47,7 +47,8 @@ function stacking(table) {
   const names = [...table.tHead.rows[0].cells].map((cell) => cell.textContent);
   for (const row of table.tBodies[0].rows) {
     for (const cell of row.cells) {
-      if (cell.tagName === "TD" && cell.textContent + cell.querySelectorAll("input").length !== "0") cell.dataset.column = names[cell.cellIndex];
+      const name = names[cell.cellIndex];
+      if (name && cell.tagName === "TD" && cell.textContent + cell.querySelectorAll("input").length !== "0") cell.dataset.column = name;
     }
   }
   table.classList.add("stacks");

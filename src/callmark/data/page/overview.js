@@ -23,7 +23,10 @@ function badge(element, head) {
 function showOverview(root, head, pick) {
   const tables = [...head.tables, ...(head.timing?.tables ?? [])].filter((table) => table.rows.length);
   const plots = [...head.plots, ...(head.timing?.plots ?? [])];
-  const grid = make("div", { class: "plots" }, plots.filter((plot) => !plot.curve).map((plot) => plotFigure(plot, pick)));
+  const grid = make("div", { class: head.kind === "runs" ? "plots pairs" : "plots" }, plots.filter((plot) => !plot.curve).map((plot) => plotFigure(plot, pick)));
+  const isDrawnFirst = ["probe", "runs"].includes(head.kind);
+  // Of a comparison, what changed comes before what is wrong.
+  const clusters = make("div", { id: "clusters", hidden: true });
   const verdict = make("p", { class: "word" });
   badge(verdict, head);
   root.replaceChildren(
@@ -31,12 +34,14 @@ function showOverview(root, head, pick) {
       make("p", { class: "reason" }, head.reason),
       make("ul", { class: "facts" }, head.facts.map((text) => make("li", {}, text)))),
     ...warningsOf(head.warnings),
-    make("div", { id: "clusters", hidden: true }),
-    // The course of a training says more than any table of it, and so do the plots of a probe.
+    head.kind === "compare" ? "" : clusters,
+    // The course of a training says more than any table of it, and so do the plots of a probe and
+    // of several runs.
     ...plots.filter((plot) => plot.curve).map((plot) => plotFigure(plot, pick)),
-    head.kind === "probe" ? grid : "",
+    isDrawnFirst ? grid : "",
     ...tables.filter((table) => !table.folded).map((table) => tableOf(table, pick)),
-    head.kind === "probe" ? "" : grid,
+    head.kind === "compare" ? clusters : "",
+    isDrawnFirst ? "" : grid,
     ...tables.filter((table) => table.folded).map((table) => tableOf(table, pick)),
     pinsOf(head),
     make("p", { class: "made quiet" }, `Written by ${head.made_by}. ${head.about ?? "This file asks the network for nothing."}`),
@@ -53,7 +58,7 @@ const LIKE = "like";
 const SHOWN_KINDS = 8;
 
 // Like failures together, the most frequent first: each leads to its samples.
-function showClusters(index, pick) {
+function showClusters(index, kind, pick) {
   const root = document.getElementById("clusters");
   const facet = index.facets.find((one) => one.key === LIKE);
   if (!root || !facet) return;
@@ -63,7 +68,7 @@ function showClusters(index, pick) {
   const item = (at) => make("li", {}, make("span", { class: "times" }, `${counts[at].toLocaleString("en")} × `),
     button(ticked(facet.names[at]), () => pick({ facet: LIKE, value: facet.names[at] }), { class: "link" }));
   const rest = order.slice(SHOWN_KINDS);
-  root.replaceChildren(make("h2", {}, "Failures and flags by kind"), make("ul", { class: "kinds" }, order.slice(0, SHOWN_KINDS).map(item)));
+  root.replaceChildren(make("h2", {}, kind === "compare" ? "What went wrong in B, by kind" : "Failures and flags by kind"), make("ul", { class: "kinds" }, order.slice(0, SHOWN_KINDS).map(item)));
   if (rest.length) root.append(make("details", {}, make("summary", {}, `${plural(rest.length, "more kind")}`), make("ul", { class: "kinds" }, rest.slice(0, 200).map(item))));
   root.className = "card";
   root.hidden = false;

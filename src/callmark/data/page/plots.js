@@ -20,7 +20,7 @@ function shownNumber(value, plot) {
 
 function plotFigure(plot, pick) {
   const top = plot.top ?? Math.max(1e-9, ...plot.bars.flatMap((bar) => bar.values));
-  const drawing = plot.curve ? curveLine(plot, top) : plot.upright ? uprightBars(plot, top) : levelBars(plot, top);
+  const drawing = plot.curve ? curveLines(plot, top) : plot.points ? pointLines(plot, top) : plot.upright ? uprightBars(plot, top) : levelBars(plot, top);
   drawing.classList.add("drawing");
   drawing.setAttribute("role", "img");
   drawing.setAttribute("aria-label", `${plot.title}. The table below has the numbers.`);
@@ -30,7 +30,7 @@ function plotFigure(plot, pick) {
     plot.series.length > 1 ? legendOf(plot.series) : null,
     drawing,
     plot.marks.map((text) => make("p", { class: "quiet" }, text)),
-    make("details", {}, make("summary", {}, "Numbers and samples"), plotTable(plot, pick)),
+    make("details", {}, make("summary", {}, plot.bars.some((bar) => bar.pick) ? "Numbers and samples" : "Numbers"), plotTable(plot, pick)),
   );
 }
 
@@ -40,10 +40,11 @@ function legendOf(series) {
 }
 
 function plotTable(plot, pick) {
-  const heads = [plot.label, ...plot.series].map((name) => make("th", { scope: "col" }, name));
+  const heads = [plot.label, ...plot.series].map((name, at) => make("th", { scope: "col", class: at ? "right" : null }, name));
   const rows = plot.bars.map((bar) => {
     const label = bar.pick ? button(bar.label, () => pick(bar.pick), { class: "link" }) : bar.label;
-    const cells = bar.values.map((value) => make("td", { class: "right" }, shownNumber(value, plot)));
+    const spread = bar.spread ? make("span", { class: "cell-note quiet" }, `${threeDigits(bar.spread[0])} to ${threeDigits(bar.spread[1])}`) : null;
+    const cells = bar.values.map((value, at) => make("td", { class: "right" }, shownNumber(value, plot), at ? null : spread));
     return make("tr", {}, make("th", { scope: "row" }, label), cells);
   });
   return make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": plot.title },
@@ -68,6 +69,26 @@ function levelBar(value, series, spread, plot, top) {
     track.append(whisker);
   }
   return make("div", { class: "level" }, track, make("span", { class: "number" }, shownNumber(value, plot)));
+}
+
+// One run below the other: a point with its interval, told apart by shape as well as by colour.
+function pointLines(plot, top) {
+  const at = (value) => `${2 + (96 * Math.max(0, value)) / top}%`;
+  return make("div", { class: "bars" }, plot.bars.map((bar) => {
+    const value = bar.values[0];
+    const svg = shape("svg", { class: "points", width: "100%", height: 18 });
+    if (plot.level !== null) svg.append(shape("line", { x1: at(plot.level), x2: at(plot.level), y1: 0, y2: 18, class: "first" }));
+    if (bar.spread && value !== null) svg.append(shape("line", { x1: at(bar.spread[0]), x2: at(bar.spread[1]), y1: 9, y2: 9, class: "spread" }));
+    if (value !== null) svg.append(pointMark(at(value), bar.style ?? "plain"));
+    return make("div", { class: "group" }, make("span", { class: "name" }, bar.label),
+      make("div", { class: "tracks" }, make("div", { class: "level" }, make("span", { class: "track" }, svg), make("span", { class: "number" }, shownNumber(value, plot)))));
+  }));
+}
+
+function pointMark(x, style) {
+  const mark = style === "bad" ? shape("svg", { x, y: 9, class: "placed" }) : shape("circle", { cx: x, cy: 9, r: style === "warn" ? 4 : 5, class: `mark ${style}` });
+  if (style === "bad") mark.append(shape("rect", { x: -5, y: -5, width: 10, height: 10, class: "mark bad" }));
+  return mark;
 }
 
 function uprightBars(plot, top) {
@@ -108,9 +129,17 @@ function uprightBars(plot, top) {
 }
 
 // Points in an order: each with its interval, joined; the level is what they are compared with. It
-// has the page's whole width.
-function curveLine(plot, top) {
-  const [width, height, left] = [900, 170, 40];
+// has the page's whole width, and is drawn for a narrow page as well: letters stay as large.
+function curveLines(plot, top) {
+  const wide = curveLine(plot, top, 900);
+  const narrow = curveLine(plot, top, WIDTH);
+  wide.classList.add("wide-only");
+  narrow.classList.add("narrow-only");
+  return make("div", {}, wide, narrow);
+}
+
+function curveLine(plot, top, width) {
+  const [height, left] = [170, 40];
   const step = (width - left - 10) / Math.max(2, plot.bars.length);
   const y = (value) => 10 + height * (1 - value / top);
   const svg = shape("svg", { viewBox: `0 0 ${width} ${height + 36}` });

@@ -220,6 +220,7 @@ class _Seen:
         self._homes = KeyIndex(numbers_only=True)  # sample → the file that named it, of several
         self._whole = KeyIndex(numbers_only=True)  # hash of what there was
         self._results = KeyIndex()  # sample and call → its results
+        self._offers = KeyIndex()  # sample → the tools that its first trial was offered
 
     def name_apart(self, entry: Imported) -> Imported:
         """An id that another file gave away is no mistake: each of them counts for itself. The same
@@ -286,7 +287,15 @@ class _Seen:
         return True, False
 
     def new_fixtures(self, entry: Imported) -> list[Object]:
-        """Fixtures belong to a sample, not to a trial: the first trial that made a call decides."""
+        """Fixtures belong to a sample, not to a trial: the first trial that made a call decides.
+        What is the same call is said by the tools of the sample, which are its first trial's."""
+        tools = want_object(entry.item.get("metadata")).get("tools")
+        brought = [one for one in tools if isinstance(one, dict)] if isinstance(tools, list) else []
+        offer = _mark(*brought)
+        if self._offers.setdefault(entry.sample_id, offer).value != offer:
+            if entry.fixtures:
+                self._desk.notes.add("other_tools_in_trial", entry.line, entry.sample_id)
+            return []
         grouped: dict[str, list[Object]] = {}
         for call, fixture in entry.fixtures:
             grouped.setdefault(call, []).append(fixture)

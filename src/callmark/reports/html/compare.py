@@ -6,7 +6,6 @@ import hashlib
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import IO, BinaryIO
 
 import msgspec
@@ -43,10 +42,10 @@ from callmark.reports.html.page import (
     excerpt_of,
     page_json,
     page_result,
-    run_name,
     traits_facets,
 )
 from callmark.reports.layout import Style, one_line, round_text
+from callmark.store.files import run_names
 from callmark.summary.failing import list_trial
 from callmark.summary.metrics import in_words, label_of, sentence_of
 
@@ -204,7 +203,7 @@ def write_compare_page(
     stream: BinaryIO, comparison: Comparison, a: Iterable[Result], b: Iterable[Result]
 ) -> None:
     """`a` and `b`: the results of both sides, as they were compared; each is read once."""
-    names = side_names(comparison.a.path, comparison.b.path)
+    names = run_names((comparison.a.path, comparison.b.path))
     labels = (f"A · {names[0]}", f"B · {names[1]}")
     name = one_line(" → ".join(names), 200)
     head = comparison_head(comparison, name)
@@ -214,12 +213,6 @@ def write_compare_page(
     ):
         page.head(msgspec.structs.replace(head, left_out=left_out(*pairs.counts())))
         pairs.write(page, labels)
-
-
-def side_names(a: str, b: str) -> tuple[str, str]:
-    """Short, as long as they tell the sides apart."""
-    short = run_name(Path(a)), run_name(Path(b))
-    return (a, b) if short[0] == short[1] else short
 
 
 def comparison_head(comparison: Comparison, name: str) -> PageHead:

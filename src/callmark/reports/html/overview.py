@@ -372,7 +372,7 @@ def _pins(report: Report) -> Iterator[tuple[str, str]]:
         yield name, one_line(shown, 300)
 
 
-PageKind = Literal["run", "compare", "probe"]
+PageKind = Literal["run", "compare", "runs", "probe"]
 
 
 class Pick(msgspec.Struct, frozen=True):
@@ -427,17 +427,19 @@ class PageTable(msgspec.Struct, frozen=True, kw_only=True):
 
 class Bar(msgspec.Struct, frozen=True):
     """One group of bars; None: no data. `pick` leads to the samples behind it. `spread`: the
-    interval around the first value, where the plot is a curve."""
+    interval around the first value, and `style` how it was judged, where a plot is of points."""
 
     label: str
     values: tuple[float | None, ...]
     pick: Pick | None = None
     spread: tuple[float, float] | None = None
+    style: Style = "plain"
 
 
 class Plot(msgspec.Struct, frozen=True, kw_only=True):
     """A bar chart, which is a table as well. `top` is the end of its axis; None: the largest.
-    `curve`: points in an order, joined, instead of bars; `level`: a line across it."""
+    `curve`: points in an order, joined, instead of bars; `points`: one below the other, each with
+    its interval; `level`: a line across them."""
 
     id: str
     title: str
@@ -448,6 +450,7 @@ class Plot(msgspec.Struct, frozen=True, kw_only=True):
     top: float | None = None
     upright: bool = False
     curve: bool = False
+    points: bool = False
     level: float | None = None
     marks: tuple[str, ...] = ()  # lines of text below the drawing
 

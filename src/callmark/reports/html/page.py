@@ -11,7 +11,6 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from pathlib import Path
 from tempfile import TemporaryFile
 from types import TracebackType
 from typing import Any, BinaryIO, Self
@@ -33,7 +32,7 @@ from callmark.reports.html.overview import (
 )
 from callmark.reports.layout import one_line
 from callmark.resources import data_path
-from callmark.store.files import read_results
+from callmark.store.files import read_results, run_name
 from callmark.store.run_index import SMALLEST
 from callmark.summary.failing import (
     FALLS_SHORT,
@@ -547,12 +546,6 @@ def write_html(finished: FinishedRun, stream: BinaryIO) -> None:
         cross_score=finished.cross_score,
         index=index,
     )
-
-
-def run_name(results: Path) -> str:
-    """A run goes by its folder, or by its file where that has a name of its own."""
-    whole = results.resolve()
-    return whole.parent.name or whole.stem if whole.name == "results.jsonl" else whole.stem
 
 
 def write_run_page(

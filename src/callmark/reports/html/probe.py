@@ -266,8 +266,8 @@ def _failure_tables(report: ProbeReport) -> Iterator[PageTable]:
         groups = () if one.result.evidence is None else one.result.evidence.failures
         yield PageTable(
             id=f"why-{at}",
-            title="Why the tuned view fails",
-            columns=("why", "cases", "lost", "without a valid call before as well"),
+            title="Why calls of the tuned model fail",
+            columns=("why", "cases", "lost", "no valid call before either"),
             rows=tuple(
                 (
                     PageCell(one_line(group.cause, 200), "plain", Pick("why", group.cause)),

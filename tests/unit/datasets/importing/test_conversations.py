@@ -123,6 +123,19 @@ def test_trials_of_one_sample_share_it_and_differences_are_listed(make):
     assert made.kinds["other_result_in_trial"] == made.kinds["other_prompt_in_trial"] == 1
 
 
+def test_a_trial_that_was_offered_another_tool_of_that_name_gives_no_fixtures(make):
+    """Its calls are other calls by its own tool and the same by that of the sample."""
+    own = {**WEATHER, "parameters": {"type": "object", "properties": {"zip": {"default": 1}}}}
+    talk = [user("Ulm?"), call("weather", '{"city": "Ulm"}'), result("19"), assistant("19.")]
+    lines = [
+        {"id": "a", "trial": number, "tools": [tool], "messages": talk}
+        for number, tool in enumerate((WEATHER, own))
+    ]
+    made = make(lines)
+    assert [line["result"] for line in made.fixtures] == ["19"]
+    assert made.kinds["other_tools_in_trial"] == 1
+
+
 def test_nothing_is_lost_without_a_word(make):
     strange = [
         user("Hello"),

@@ -1,4 +1,4 @@
-"""The eight pages that people look at, each made by the command that makes it for them."""
+"""The pages that people look at, each made by the command that makes it for them."""
 
 import json
 import shutil
@@ -99,3 +99,11 @@ def make_five_runs(folder: Path) -> Path:
         out = folder / name / "results.jsonl"
         make_run(out, worse=worse, age=3600 * (len(FIVE_RUNS) - at), model=model)
     return folder
+
+
+def make_matrix(folder: Path, runs: Path) -> Path:
+    """The same five, as one file: each against the best."""
+    page = folder / "models.html"
+    best, *others = reversed(FIVE_RUNS)
+    command("compare", *(runs / name for name in (best, *others)), "--html", page, "--quiet")
+    return page

@@ -1,0 +1,66 @@
+"""Values that nobody served, several together. A single one may have been reckoned in a way that no
+rule follows; where hardly another value has a base, or the very words come from nowhere, that is no
+longer likely."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from callmark.grounding.checking import StatementFinding
+from callmark.grounding.naming import KnownWords
+from callmark.grounding.spans import Outline, Span
+from callmark.grounding.text import STOP_WORDS
+from callmark.grounding.workings import TurnAt
+from callmark.records.statements import GOOD
+
+FEWEST_LOOSE = 2
+FEWEST_FOREIGN = 3  # words that say what a sentence is about
+_WORD = re.compile(r"[^\W\d_]{3,}")
+
+
+def is_loose(one: StatementFinding) -> bool:
+    return one.rule == "value" and one.label == "unsupported"
+
+
+def find_baseless(
+    outline: Outline, findings: Sequence[StatementFinding], known: KnownWords, turn_at: TurnAt
+) -> Iterator[StatementFinding]:
+    """All findings; those without a base by the rule of that name. They are the loose values of a
+    turn in which no more values are good, and those of a sentence of foreign words."""
+    loose: Counter[Span | int | None] = Counter()
+    based: Counter[Span | int | None] = Counter()
+    for one in findings:
+        counts = loose if is_loose(one) else based
+        if is_loose(one) or one.label in GOOD:
+            counts.update((turn_at(one.start), outline.sentence_at(one.start)))
+        elif one.label == "user_said":
+            counts[outline.sentence_at(one.start)] += 1
+    for one in findings:
+        because = ""
+        if is_loose(one):
+            turn, sentence = turn_at(one.start), outline.sentence_at(one.start)
+            if loose[turn] >= max(FEWEST_LOOSE, based[turn]):
+                because = f"as with {loose[turn]} of the {loose[turn] + based[turn]} values here"
+            elif (
+                loose[sentence] >= FEWEST_LOOSE
+                and not based[sentence]
+                and _is_foreign(outline.text, sentence, known, loose[sentence] - FEWEST_LOOSE)
+            ):
+                because = "as with all values and words of its sentence"
+        if because:
+            one = one._replace(rule="baseless", because=f"{one.because}; {because}")
+        yield one
+
+
+def _is_foreign(text: str, sentence: Span, known: KnownWords, spare: int) -> bool:
+    """Has no result, no key and nobody else used its words? With more values some may have been,
+    in whatever sense."""
+    words = [
+        word
+        for word in set(_WORD.findall(text[sentence[0] : sentence[1]].casefold()))
+        if word not in STOP_WORDS
+    ]
+    used = sum(map(known.hold, words))
+    return len(words) >= FEWEST_FOREIGN and used <= min(spare, len(words) // 3)
