@@ -370,7 +370,7 @@ class TrialTraits(msgspec.Struct, frozen=True, array_like=True):
     stop: Stop
 
 
-class ListedTrial(msgspec.Struct, frozen=True, array_like=True):
+class ListedTrial(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A trial in a list of trials. `asked`, `answered`: the beginnings of both, as they are;
     `f1`, `f1_strict`: None where they say nothing."""
 

@@ -25,6 +25,7 @@ from callmark.plugins import find_players
 from callmark.records.jsontext import Json, sha256_hex
 from callmark.records.report import Report, ReportHeader, Shard, Timing
 from callmark.records.seams import Observed, Progress
+from callmark.run.indexing import IndexRows
 from callmark.run.loop import (
     Here,
     Interrupts,
@@ -42,6 +43,7 @@ from callmark.runners.options import RunnerFactory
 from callmark.scorers.score import SCORER_VERSION
 from callmark.store.files import atomic_writer
 from callmark.store.journal import Journal, journal_path
+from callmark.store.run_index import INDEXED
 from callmark.store.spending import cost_of, read_spending, sum_up_spending
 from callmark.summary.gates import exit_code
 from callmark.summary.summary import Scope, Summariser, SummaryState
@@ -95,6 +97,10 @@ def run(
             if journal is not None:
                 opened.enter_context(journal)
             stage = set_stage(setup, interrupts, progress)
+            out = setup.config.out
+            # An engine's trials are seen by nobody here.
+            if out is not None and setup.trials in INDEXED and isinstance(players, InThisProcess):
+                stage.tally.rows = opened.enter_context(IndexRows(Path(out)))
             with players.begin(stage) as player:
                 loop = TrialLoop(stage, player)
                 ending = ending_of(loop, journal)

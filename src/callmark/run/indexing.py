@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryFile
+from typing import Self
 
 import msgspec
 
@@ -32,9 +33,16 @@ class IndexRows:
         with suppress(OSError):
             make_folder(out.parent)
         try:
-            self._rows = TemporaryFile(dir=out.parent)  # noqa: SIM115 - closed by `write`
+            self._rows = TemporaryFile(dir=out.parent)  # noqa: SIM115 - closed by __exit__
         except OSError:
             self._rows = TemporaryFile()  # noqa: SIM115
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with suppress(OSError):  # a full disk: what was not written is lost, and nobody misses it
+            self._rows.close()
 
     def add(self, result: Result, expectation: Expectation | None) -> None:
         if self._has_failed:
@@ -50,21 +58,20 @@ class IndexRows:
     def write(self, written: OutputLines, summariser: Summariser) -> None:
         """Beside the results; of a run that lost trials there is none."""
         first = summariser.inputs.first
-        with self._rows as rows:
-            if self._has_failed or first is None or summariser.trials.lost:
-                return
-            state, order = summariser.trials.state(), summariser.trials.arrival
-            fingerprints, decoding = first
-            numbers = IndexNumbers(
-                trials=state,
-                order=None if order is None else Packed.of(order),
-                line_sizes=Packed.of(written.line_sizes),
-                fingerprints=fingerprints,
-                decoding=decoding,
-                conflicts=tuple(sorted(summariser.inputs.conflicts)),
-                scorings=tuple(self._scorings),
-                chance=summariser.pairs,
-            )
-            with suppress(OutputFailed, OSError):  # readers can do without it
-                parts = msgspec.msgpack.encode(numbers), rows
-                write_index(self._out, written.sha256, parts, version=__version__)
+        if self._has_failed or first is None or summariser.trials.lost:
+            return
+        state, order = summariser.trials.state(), summariser.trials.arrival
+        fingerprints, decoding = first
+        numbers = IndexNumbers(
+            trials=state,
+            order=None if order is None else Packed.of(order),
+            line_sizes=Packed.of(written.line_sizes),
+            fingerprints=fingerprints,
+            decoding=decoding,
+            conflicts=tuple(sorted(summariser.inputs.conflicts)),
+            scorings=tuple(self._scorings),
+            chance=summariser.pairs,
+        )
+        with suppress(OutputFailed, OSError):  # readers can do without it
+            parts = msgspec.msgpack.encode(numbers), self._rows
+            write_index(self._out, written.sha256, parts, version=__version__)

@@ -40,7 +40,7 @@ from callmark.run.resume import (
 )
 from callmark.store.files import encode_result, read_results
 from callmark.store.journal import Journal, Mode, OutputLines, WrongTrials, open_journal
-from callmark.store.run_index import ENDING, INDEXED
+from callmark.store.run_index import ENDING
 from callmark.store.spending import encode_spending, spending_of
 from callmark.summary.summary import Summariser, SummaryState
 
@@ -202,16 +202,9 @@ SHOWN_IDS = 20
 class Tally:
     """Every finished trial, counted once: in the summary, and for whoever watches the run."""
 
-    def __init__(
-        self,
-        summariser: Summariser,
-        total: int,
-        progress: Progress | None,
-        rows: IndexRows | None = None,
-    ) -> None:
-        """`rows`: of the index, if there will be one."""
+    def __init__(self, summariser: Summariser, total: int, progress: Progress | None) -> None:
         self.summariser = summariser
-        self.rows = rows
+        self.rows: IndexRows | None = None  # if there will be an index
         self.finished = self.misses = self.errors = 0
         self.resumed = 0  # of the finished ones: those of earlier runs
         # By shard: what another process has finished and not yet summed up.
@@ -240,7 +233,6 @@ class Tally:
     def add_summed_up(self, state: SummaryState, chance: Iterable[Result], done: Standing) -> None:
         """Trials that another process counted. `chance`: those that the level of chance needs."""
         self.summariser.extend(state)
-        self.rows = None  # nobody here has seen them
         for result in chance:
             self.summariser.add_to_chance(result)
         self.finished += done.finished
@@ -276,15 +268,8 @@ class Stage(msgspec.Struct, frozen=True):
 def set_stage(setup: Setup, interrupts: Interrupts, progress: Progress | None) -> Stage:
     evaluator = Evaluator(setup.config, asks_for_marker=setup.prompts.asks_for_marker)
     summariser = Summariser(evaluator.cross_score(setup.offers.registry))
-    tally = Tally(summariser, setup.trials, progress, _rows_of(setup))
+    tally = Tally(summariser, setup.trials, progress)
     return Stage(setup, evaluator, tally, Origins(setup), interrupts)
-
-
-def _rows_of(setup: Setup) -> IndexRows | None:
-    """None: the run is small, or so large that no list shows all of it, or it is not kept."""
-    if setup.config.out is None or setup.trials not in INDEXED:
-        return None
-    return IndexRows(Path(setup.config.out))
 
 
 class Player(Protocol):

@@ -55,7 +55,7 @@ class _Row(msgspec.Struct, frozen=True, array_like=True):
     marks: TrialMarks
 
 
-class _ReadTrial(msgspec.Struct, frozen=True, array_like=True):
+class _ReadTrial(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A `ListedTrial` whose traits are decoded once for all rows that have the same."""
 
     index: int
@@ -68,7 +68,7 @@ class _ReadTrial(msgspec.Struct, frozen=True, array_like=True):
     traits: msgspec.Raw
 
 
-class _ReadRow(msgspec.Struct, frozen=True, array_like=True):
+class _ReadRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
     listed: _ReadTrial
     marks: TrialMarks
 

@@ -95,7 +95,7 @@ class Index(msgspec.Struct, frozen=True, kw_only=True):
     numbers: list[PageNumber]
 
 
-class Row(msgspec.Struct, frozen=True, kw_only=True):
+class Row(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     sample_id: str
     trial: int
     text: str
@@ -106,11 +106,10 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def cost(self) -> int:
         """About how many bytes of the file it takes."""
-        return ROW_BYTES + _bytes_of(self.sample_id) + _bytes_of(self.text)
-
-
-def _bytes_of(text: str) -> int:
-    return len(text) if text.isascii() else len(text.encode())
+        name, text = self.sample_id, self.text
+        if name.isascii() and text.isascii():
+            return ROW_BYTES + len(name) + len(text)
+        return ROW_BYTES + len(name.encode()) + len(text.encode())
 
 
 class IndexBuilder:
@@ -122,25 +121,14 @@ class IndexBuilder:
         self._known: dict[int, tuple[int, Mapping[str, tuple[str, ...]]]] = {}
         self._kinds = 0  # of rows, by their facets
         self._codes: array[int] = array("I")
-        self._index = Index(
-            ids=[],
-            trials=[],
-            texts=[],
-            at=[],
-            facets=[],
-            numbers=[PageNumber(label, []) for label in numbers],
-        )
+        self._numbers = numbers
+        self._rows: list[Row] = []
+        self._at: list[int] = []
 
     def add(self, row: Row, at: int) -> None:
-        index = self._index
-        index.ids.append(row.sample_id)
-        index.trials.append(row.trial)
-        index.texts.append(row.text)
-        index.at.append(at)
+        self._rows.append(row)
+        self._at.append(at)
         self._codes.append(self._kind_of(row.facets))
-        for column, number in zip(index.numbers, row.numbers, strict=True):
-            # More digits than a page shows would only make the file larger.
-            column.values.append(None if number is None else round(number, 4))
 
     def _kind_of(self, facets: Mapping[str, tuple[str, ...]]) -> int:
         """Which of the different facets these are. Rows share them: each is looked at once."""
@@ -162,7 +150,22 @@ class IndexBuilder:
             for key, facet in self._facets.items()
             if any(facet.sets)
         ]
-        return msgspec.structs.replace(self._index, facets=facets)
+        rows = self._rows
+        columns = (
+            zip(*(row.numbers for row in rows), strict=True) if rows else [()] * len(self._numbers)
+        )
+        return Index(
+            ids=[row.sample_id for row in rows],
+            trials=[row.trial for row in rows],
+            texts=[row.text for row in rows],
+            at=self._at,
+            facets=facets,
+            # More digits than a page shows would only make the file larger.
+            numbers=[
+                PageNumber(label, [None if one is None else round(one, 4) for one in column])
+                for label, column in zip(self._numbers, columns, strict=True)
+            ],
+        )
 
 
 class _FacetBuilder:
@@ -245,9 +248,10 @@ def excerpt_of(one: ListedTrial) -> str:
 def _cut(text: str, limit: int) -> str:
     """At most so many bytes of one line."""
     # Cut before it is split: an answer may be megabytes, its excerpt is a line.
-    shown = one_line(" ".join(text[: 4 * limit].split()))
-    if len(shown) <= limit and shown.isascii():
+    shown = " ".join(text[: 4 * limit].split())
+    if len(shown) <= limit and shown.isascii() and shown.isprintable():
         return shown
+    shown = one_line(shown)
     raw = shown.encode("utf-8", "replace")
     return raw.decode() if len(raw) <= limit else raw[:limit].decode("utf-8", "ignore") + "…"
 
