@@ -358,3 +358,12 @@ def test_a_file_that_changed_is_read_again(folder, tmp_path):
         assert again["id"] == run["id"]
         assert again["metrics"]["integration_f1_macro_lax"]["value"] < f1
         assert client.json(f"/run/{run['id']}/head")["word"] == "fail"
+
+
+def test_a_run_whose_first_trial_is_a_long_session_is_listed(tmp_path):
+    """Its line has more bytes than most files."""
+    line = encode_result(make_result(output="word " * (3 << 20)))
+    (tmp_path / "results.jsonl").write_bytes(line.rstrip(b"\n") + b"\n")
+    [found] = RunCatalogue(tmp_path).scan().runs
+    assert found.finished
+    assert found.first is not None

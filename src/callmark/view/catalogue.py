@@ -30,7 +30,7 @@ JOURNAL = ".journal"
 MAX_DEPTH = 8
 MAX_ENTRIES = 50_000
 MAX_RUNS = 1000
-FIRST_LINE_BYTES = 8 << 20
+FIRST_LINE_BYTES = 256 << 20  # the trial of a long session is one line
 
 
 class Stamp(msgspec.Struct, frozen=True):
