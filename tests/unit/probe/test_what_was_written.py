@@ -190,6 +190,6 @@ def test_the_page_shows_a_case_of_every_failure_without_a_click():
     tables = {one.title: one for one in probe_head(report, "p").tables}
     rows = [[cell.text for cell in row] for row in tables["For example"].rows]
     assert [row[0] for row in rows] == [
-        row[0].text for row in tables["Why the tuned view fails"].rows
+        row[0].text for row in tables["Why calls of the tuned model fail"].rows
     ]
     assert [GOOD, PROSE] in [row[2:] for row in rows]
