@@ -24,7 +24,7 @@ from callmark.records.report import Report
 from callmark.records.results import Result
 from callmark.records.samples import DEFAULT_SPAN_CAP, Extractor, sample_id_of, sample_of
 from callmark.records.trace import Trace, TraceEntry, UserTurn, entry_of
-from callmark.run.offers import in_peace, installed_formats
+from callmark.run.offers import installed_formats
 from callmark.scorers.score import ScoreSettings, cross_score, score_trial
 from callmark.store import files, runs
 from callmark.summary import summary
@@ -205,7 +205,7 @@ def score_item(
         extractor=span_extractor,
         span_cap=integration_span_cap,
     )
-    return plain_object(in_peace(score_trial, sample, trace, settings))
+    return plain_object(score_trial(sample, trace, settings))
 
 
 def summarize_results(

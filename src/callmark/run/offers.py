@@ -3,11 +3,9 @@ the specs that a run leaves beside its results, so that whoever scores them agai
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import ParamSpec, TypeVar
 
 import msgspec
 
@@ -24,8 +22,6 @@ from callmark.records.seams import Hit, Miss, Observed, ToolSource
 from callmark.resources import allowlist, builtin_tools, load_registry_file
 from callmark.store.files import LINE_DEPTH, atomic_writer, has_place
 
-P = ParamSpec("P")
-R = TypeVar("R")
 REMEMBERED = 1024  # different offers; most datasets have a handful
 
 
@@ -254,15 +250,3 @@ def open_source(fixtures: str | None, registry: Registry) -> ToolBroker | NoFixt
 def installed_formats() -> tuple[Format, ...]:
     """The built-in ones and those of plug-ins."""
     return with_formats(FORMATS)
-
-
-def in_peace(work: Callable[P, R], *given: P.args, **named: P.kwargs) -> R:
-    """Do it without the searches for cyclic garbage that thousands of small objects set off on
-    their way. What they leave behind is found by the first search after it."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        return work(*given, **named)
-    finally:
-        if was_enabled:
-            gc.enable()

@@ -50,7 +50,7 @@ from callmark.records.trace import (
     text_of,
 )
 from callmark.run.faults import FAILED, ToolFaults
-from callmark.run.offers import REMEMBERED, NoFixtures, Offer, in_peace
+from callmark.run.offers import REMEMBERED, NoFixtures, Offer
 from callmark.runners.response_template import ResponseTemplate
 from callmark.scorers.calls import expected_call, is_same_call, observed_call
 from callmark.scorers.redaction import redact_result
@@ -599,7 +599,7 @@ class Evaluator:
         started = time.perf_counter()
         # A trial that infrastructure lost has no score, not a bad one: the model was never heard.
         scores = (
-            None if played.error is not None else in_peace(score_trial, sample, trace, settings)
+            None if played.error is not None else score_trial(sample, trace, settings)
         )
         self.seconds += time.perf_counter() - started
         result = Result(

@@ -415,8 +415,9 @@ def test_twice_the_text_costs_about_twice_the_cpu(unit):
         " </invoke> <tool_call|> <｜tool▁call▁end｜> </function_calls>"
     )
     short, long = (unit * (size // len(unit)) + end for size in (40_000, 80_000))
-    # What is quadratic costs four times as much each time that it is measured; noise does not.
-    assert any(cpu_of(long) <= 2.5 * cpu_of(short) + 0.01 for _ in range(3))
+    # In turns, so that a busy moment meets both; the least of all is nearest to what it costs.
+    spent = [(cpu_of(long), cpu_of(short)) for _ in range(3)]
+    assert min(one for one, _ in spent) <= 2.5 * min(one for _, one in spent) + 0.01
 
 
 @pytest.mark.slow
