@@ -598,9 +598,7 @@ class Evaluator:
         settings = self._settings(offer.registry, choice.extractor, offer.names, scoring)
         started = time.perf_counter()
         # A trial that infrastructure lost has no score, not a bad one: the model was never heard.
-        scores = (
-            None if played.error is not None else score_trial(sample, trace, settings)
-        )
+        scores = None if played.error is not None else score_trial(sample, trace, settings)
         self.seconds += time.perf_counter() - started
         result = Result(
             index=sample.index,
