@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from callmark.datasets.importing.desk import Imported, Object
-from callmark.live.record import SecretFilter
+from callmark.live.secrets import SecretFilter
 from callmark.live.surrogates import Surrogates
 from callmark.records.jsontext import Json, want_list, want_object
 
