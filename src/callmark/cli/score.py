@@ -206,6 +206,7 @@ def _import(files: Sequence[str], config: RunConfig, stack: ExitStack) -> tuple[
 
     from callmark.datasets.importing import ImportPaths, import_dataset
     from callmark.datasets.importing.choosing import Choice
+    from callmark.live.cleaning import LogCleaner
     from callmark.plugins import rows_of
 
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -216,8 +217,14 @@ def _import(files: Sequence[str], config: RunConfig, stack: ExitStack) -> tuple[
         answers=folder / "answers.jsonl",
     )
     tools = None if config.registry is None else Path(config.registry)
+    cleaner = LogCleaner(pii=False)  # results and pages are shown to others than the log is
     report = import_dataset(
-        files, places, tools=tools, added=rows_of("importer"), choice=Choice(answered=True)
+        files,
+        places,
+        tools=tools,
+        added=rows_of("importer"),
+        choice=Choice(answered=True),
+        each=lambda entry, desk: (cleaner.clean(entry),),
     )
     return places.answers, report
 

@@ -270,7 +270,7 @@ class ImportReport(msgspec.Struct, frozen=True, kw_only=True):
     provenance: dict[str, Json] | msgspec.UnsetType = msgspec.UNSET
 
 
-def import_dataset(
+def import_dataset(  # noqa: PLR0913 - the options of the command
     source: Path | Sequence[str | Path],
     places: ImportPaths,
     *,
@@ -280,12 +280,13 @@ def import_dataset(
     added: Sequence[PluginRow] = (),
     choice: Choice = ALL,
     each: Each | None = None,
+    hide: Callable[[str], str] | None = None,
 ) -> ImportReport:
     """`source`: a file, a folder or a pattern, `-` for standard input, or several of these.
     `format`: one of CHOICES, or the name of one of `added`, the importers of plug-ins. `tools`:
     a registry for sources that hold no specs. `accepted`: BFCL's file of accepted answers, if it is
     not beside the questions. `choice`: which conversations are taken; `each`: what becomes of
-    them."""
+    them; `hide`: takes out of the report's quotations what must not be told."""
     named = [source] if isinstance(source, Path) else list(source)
     with ExitStack() as stack:
         files = list_files(named, stack)
@@ -296,7 +297,7 @@ def import_dataset(
             seen = _Importing(_desk(named[0], tools, accepted), format, added, choice)
             seen.read(files, lambda entry: drawn.see(seen.number, entry))
             chosen = drawn.chosen()
-        desk = _desk(named[0], tools, accepted)
+        desk = _desk(named[0], tools, accepted, hide)
         notes, catalogue = desk.notes, desk.tools
         writer = Writer(stack, places, desk, answered=choice.answered)
         importing = _Importing(desk, format, added, choice, chosen)
@@ -454,8 +455,13 @@ class _Importing:
         return False
 
 
-def _desk(source: str | Path, tools: Path | None, accepted: Path | None) -> Desk:
-    notes = Notes()
+def _desk(
+    source: str | Path,
+    tools: Path | None,
+    accepted: Path | None,
+    hide: Callable[[str], str] | None = None,
+) -> Desk:
+    notes = Notes(hide)
     return Desk(Path(source), ToolCatalogue(notes, _specs(tools)), notes, accepted)
 
 
