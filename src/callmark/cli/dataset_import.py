@@ -10,39 +10,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from callmark.cli.options import FLAG, INPUTS, CommandParser, Group, add_groups
+from callmark.datasets.importing import CHOICES
 from callmark.errors import UsageError
 from callmark.reports.layout import Block, Cell, Table, line, write
 
 if TYPE_CHECKING:
-    from callmark.datasets.importing import ImportPaths, ImportReport
     from callmark.datasets.importing.catalogue import SourcePlace, Unmapped
     from callmark.datasets.importing.desk import Desk, Imported
-    from callmark.datasets.importing.importing import Each
+    from callmark.datasets.importing.importing import Each, ImportReport
+    from callmark.datasets.importing.writing import ImportPaths
     from callmark.live.cleaning import LogCleaner
 
-FORMATS = (
-    "auto",
-    "openai",
-    "anthropic",
-    "responses",
-    "atif",
-    "claude-code",
-    "codex",
-    "gemini-cli",
-    "mini-swe-agent",
-    "langchain",
-    "sharegpt",
-    "tau-bench",
-    "tau2",
-    "bfcl",
-    "inspect",
-    "otel-genai",
-    "openinference",
-    "langfuse",
-    "openai-agents",
-    "jsonl",
-    "parquet",
-)
 SHOWN_PLACES = 3
 DEFAULT_MAX_TURNS = 8  # of a run: a longer recording would be cut
 
@@ -128,7 +106,7 @@ def build_parser() -> CommandParser:
         "--format",
         metavar="NAME",
         default="auto",
-        help=f"format of the source: {', '.join(FORMATS[1:])}, or an importer of --plugin"
+        help=f"format of the source: {', '.join(CHOICES[1:])}, or an importer of --plugin"
         " (default: auto)",
     )
     add_groups(parser, {"plug-ins": {"--plugin": INPUTS["--plugin"]}})
@@ -163,15 +141,16 @@ def build_parser() -> CommandParser:
 def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
 
-    from callmark.datasets.importing import ImportPaths, import_dataset
     from callmark.datasets.importing.choosing import Choice
+    from callmark.datasets.importing.importing import import_dataset
+    from callmark.datasets.importing.writing import ImportPaths
     from callmark.live.cleaning import clean_detail
     from callmark.plugins import add_plugins, rows_of
     from callmark.records.problems import hint
 
     add_plugins(getattr(options, "plugin", ()))
     added = rows_of("importer")
-    choices = (*FORMATS, *(row.name for row in added))
+    choices = (*CHOICES, *(row.name for row in added))
     if options.format not in choices:
         near = hint(options.format, choices) or f"; there is: {', '.join(choices)}"
         raise UsageError(f"--format: there is no {options.format!r}{near}")

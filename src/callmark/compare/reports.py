@@ -8,12 +8,11 @@ from pathlib import Path
 import msgspec
 
 from callmark.compare.compare import GROUP_METRICS, CompareOptions, point_check, refuse_others
-from callmark.compare.metrics import better_is
 from callmark.compare.records import Check, Compared, Comparison, SideFacts
 from callmark.compare.sides import COMPARED_INPUTS, check_values
 from callmark.plugins import added_measures
 from callmark.store.files import read_json_record
-from callmark.summary.gates import is_measure
+from callmark.summary.gates import better_is, is_measure
 
 F1_OF_TOOL = {"integration_f1_macro_lax": "lax", "integration_f1_macro_strict": "strict"}
 _COUNTS = frozenset({"controls_with_integration", "teacher_heavy_spans_over_cap"})

@@ -21,7 +21,7 @@ from callmark.errors import BadInput, UsageError
 from callmark.plugins import with_formats
 from callmark.records.jsontext import Json, digest
 from callmark.records.problems import refuse_problems, show_value
-from callmark.records.report import GateRule, Report, ReportHeader, Timing
+from callmark.records.report import GateRule, Report, ReportHeader, Timing, exit_code
 from callmark.records.results import Decoding, Fingerprints, Result, ScorerMark, Scoring
 from callmark.records.samples import Sample, expectation_of
 from callmark.records.seams import Progress, Standing
@@ -59,7 +59,6 @@ from callmark.store.recorded import (
     RecordedMessages,
     read_recorded,
 )
-from callmark.summary.gates import exit_code
 from callmark.summary.metrics import CrossScore
 from callmark.summary.summary import Scope, Summariser
 

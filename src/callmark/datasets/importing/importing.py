@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path
-from typing import Literal, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import msgspec
 
 from callmark.calls.registry import Registry
+from callmark.datasets.importing import CHOICES, Format
 from callmark.datasets.importing.anthropic import anthropic_exchanges, is_anthropic, read_blocks
 from callmark.datasets.importing.atif import is_atif, read_atif
 from callmark.datasets.importing.bfcl import read_bfcl
@@ -171,27 +172,6 @@ def _made_by(row: PluginRow, record: Record, desk: Desk) -> Iterator[Object]:
             yield value
 
 
-Format = Literal[
-    "openai",
-    "anthropic",
-    "responses",
-    "atif",
-    "claude-code",
-    "codex",
-    "gemini-cli",
-    "mini-swe-agent",
-    "langchain",
-    "sharegpt",
-    "tau-bench",
-    "tau2",
-    "bfcl",
-    "inspect",
-    "otel-genai",
-    "openinference",
-    "langfuse",
-    "openai-agents",
-    "jsonl",
-]
 READERS: dict[Format, Reader] = {
     "openai": reader_of_api("openai"),
     "anthropic": reader_of_api("anthropic"),
@@ -235,7 +215,6 @@ SHAPES: tuple[tuple[Format, Callable[[dict[str, Json]], bool]], ...] = (
     ("openai", lambda entry: "messages" in entry or is_chat(entry)),
     ("jsonl", lambda entry: "prompt" in entry or "__header__" in entry),
 )
-CHOICES = ("auto", *READERS, "parquet")
 MOST_KEYS = 12  # of an entry that nobody knows
 # Formats whose source is one document (or archive): the first record is its frame.
 _FRAMED: frozenset[str] = frozenset({"inspect", "tau2"})
