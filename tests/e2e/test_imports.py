@@ -13,7 +13,6 @@ from callmark.cli import (
     MODULES,
     dataset_export,
     dataset_generate,
-    dataset_import,
     fixtures_check,
     fixtures_serve,
     probe,
@@ -23,6 +22,7 @@ from callmark.cli import (
 )
 from callmark.datasets import exporting, importing
 from callmark.datasets.generate import FAULTS
+from callmark.datasets.importing.importing import READERS, SHAPES
 from callmark.live import recorder
 from callmark.live.server import Http
 from callmark.probe.spec import ModelKind
@@ -108,7 +108,8 @@ def test_f60_the_help_of_a_command_loads_no_work(python, command):
 def test_f60_what_the_parsers_state_is_what_the_work_takes():
     """They state it themselves: asking the work would load it."""
     assert dataset_export.FORMATS == exporting.FORMATS
-    assert dataset_import.FORMATS == importing.CHOICES
+    assert ("auto", *READERS, "parquet") == importing.CHOICES
+    assert set(READERS) == {name for name, _ in SHAPES}
     names = ("openai", *(name for name in SERVED if name != "openai_http"))
     assert names == probe.SERVED_KINDS
     assert get_args(ModelKind) == ("hf", *probe.SERVED_KINDS)
