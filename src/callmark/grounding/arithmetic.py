@@ -162,6 +162,7 @@ _PLUS = re.compile(r"[^\W\d_] ?\+ ?[^\W\d_]")
 _AVERAGE = _Cue(
     r"average\w* averaging\b mean\b durchschnitt\w* schnitt\b mittel\b promedio\b media\b moyenne\b"
 )
+_UNKNOWN = re.compile(r"\d[xyzn](?:[\^_²³]|\s*(?:[+=−-]|$))")
 
 
 class Sum(NamedTuple):
@@ -186,11 +187,19 @@ def find_equations(text: str, values: Sequence[Value]) -> dict[int, Equation]:
     at = 0
     while at < len(values):
         chain, operations = _chain(text, values, at)
-        if "=" in operations:
+        if "=" in operations and not _is_algebra(text, values[at], values[chain[-1]]):
             for equation in _judge(values, chain, operations):
                 found[equation.value] = equation
         at = chain[-1] + 1
     return found
+
+
+def _is_algebra(text: str, first: Value, last: Value) -> bool:
+    """`x^2 - 4x + 1 = 0`, where letters stand for numbers."""
+    return (
+        text[max(0, first.start - 1) : first.start] in ("^", "_")
+        or _UNKNOWN.search(text, first.start, last.end) is not None
+    )
 
 
 def _chain(text: str, values: Sequence[Value], first: int) -> tuple[list[int], list[str]]:

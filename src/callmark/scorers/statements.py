@@ -335,7 +335,8 @@ def _check_polarity(
         ):  # `please check whether it is on`
             continue
         since = field.record.served.turn
-        if any(
+        is_reported = reading.reports.hold(said.polar.words.stems, turn)
+        if is_reported or any(
             (turn is None or at is None or at < turn)
             and (at is None or since is None or at >= since)
             and not stems.isdisjoint(said.polar.words.stems)
@@ -358,8 +359,12 @@ def _check_states(
 ) -> Iterator[StatementFinding]:
     written = _written(reading, registry)
     for said in StateFields(index).said_in(outline, binder, reading.turn_at):
-        if said.field.call < _last_before(written, reading.turn_at(said.start)):
+        turn = reading.turn_at(said.start)
+        if said.field.call < _last_before(written, turn):
             continue  # a call may have changed it since
+        words = _WORD.findall(outline.text[said.start : said.end])
+        if reading.reports.hold([root(word.casefold()) for word in words], turn):
+            continue
         because = f"{said.field.key} is {canonical_json(said.field.value)}"
         yield StatementFinding(
             said.start, said.end, "contradicted", "state", (said.field,), because
