@@ -107,11 +107,20 @@ def check_statements(reading: TrialReading, registry: Registry) -> Statements:
     findings = [one for one in findings if one.rule != "quotation" or one.start not in altered]
     findings = list(_deny(reading, outline, findings))
     kept = [one for one in findings if reading.is_after_first_result((one.start, one.end))]
+    if any(key.startswith("encrypted_") for key in reading.records.tree.keys):
+        kept = [_unseal(one) for one in kept]
     kept.sort(key=lambda one: (one.start, one.end, one.rule))
     if sum(one.rule == "value" for one in kept) >= FEWEST_LOOSE:
         known = KnownWords(reading.records, reading.said)
         kept = list(find_baseless(outline, kept, known, reading.turn_at))
     return Statements(tuple(kept), tuple(_mark(reading, one) for one in kept))
+
+
+def _unseal(one: StatementFinding) -> StatementFinding:
+    """Pages that a server found come back encrypted: the model could read them, nobody else can."""
+    if one.label != "unsupported" or one.rule == "deed":
+        return one
+    return StatementFinding(one.start, one.end, "unchecked", "sealed")
 
 
 def _check_rules(
