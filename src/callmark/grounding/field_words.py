@@ -180,7 +180,7 @@ def beside(field: Field) -> Iterator[Field]:
 
 
 _EDGE = re.compile(
-    r"[,;:()|•]|\s[-–—]\s|\b(?:and|or|but|with|und|oder|y|et|ou|mit|con|avec)\b", re.I
+    r"[,;:()|•+]|\s[-–—]\s|\b(?:and|or|but|with|und|oder|y|et|ou|mit|con|avec)\b", re.I
 )
 
 

@@ -256,6 +256,8 @@ class FurtherWorkings(Workings):
             seconds = 60 * (wanted.hour or 0) + (wanted.minute or 0)
             if found is None and wanted.second is None and self._reckoning.seconds_apart(seconds):
                 found = "from one time to another"
+            if found is None and wanted.second is None and self._reckoning.lasts(seconds):
+                found = "a length of time as minutes and seconds, or as hours and minutes"
         return None if found is None else Worked("time", found)
 
     @once
@@ -278,7 +280,13 @@ class FurtherWorkings(Workings):
         near = [*self.values[max(0, at - BESIDE) : at], *self.values[at + 1 : at + 3]]
         start, end = self.outline.near(value, self.outline.line_at(value.start))
         close = [one for one in near if one.start >= start - WIDE]
-        inside = [one for one in close if sentence[0] <= one.start < sentence[1]]
+        turn = self.turn_at(value.start)
+        inside = [  # those that somebody told: `between December 8 and 10` has none
+            one
+            for one in close
+            if sentence[0] <= one.start < sentence[1]
+            and (self.index.stating(one, turn) or self.said.holds(one, turn))
+        ]
         return Around(
             [one.moments[0] for one in inside if one.moments],
             [one.moments[0] for one in close if one.moments],

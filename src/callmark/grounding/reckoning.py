@@ -40,10 +40,12 @@ _TERMS = {
     )
     for unit in words.split()
 }
+_SHORT_TIMES = frozenset("s sec secs second seconds min mins minute minutes".split())
 _HOURS = frozenset("hour hours hrs stunde stunden hora horas heure heures".split())
 _WORD = re.compile(r"[^\W\d_]{3,}")
-_TERM = re.compile(
-    r"(?<![\w.,])(\d{1,3})[\s\u00a0-](?:(?:business|calendar|working|full)[\s-])?([^\W\d_]{2,8})"
+_TERM = re.compile(  # also both ends of `5 to 7 days`
+    r"(?<![\w.,])(\d{1,3})(?:\s?(?:to|or|and|bis|oder|und|a|o|y|à|ou|et|[–-])\s?(\d{1,3}))?"
+    r"[\s\u00a0-](?:(?:business|calendar|working|full)[\s-])?([^\W\d_]{2,8})"
 )
 _NUMBER_KEYS = frozenset("notice term period validity window frist plazo délai delai".split())
 
@@ -67,12 +69,13 @@ class Term(NamedTuple):
 def terms_in(text: str) -> Iterator[Term]:
     """`60 days`, `a 12-month term`."""
     for found in _TERM.finditer(text):
-        number, unit = int(found[1]), found[2].casefold()
-        known = _TERMS.get(unit)
-        if known is not None:
-            yield Term(known[0], known[1] * number)
-        elif unit in _HOURS and number % HOURS_A_DAY == 0:  # `48 hours before`
-            yield Term("days", number // HOURS_A_DAY)
+        unit = found[3].casefold()
+        kind, factor = _TERMS.get(unit, ("", 0))
+        for number in map(int, filter(None, (found[1], found[2]))):
+            if kind:
+                yield Term(kind, factor * number)
+            elif unit in _HOURS and number % HOURS_A_DAY == 0:  # `48 hours before`
+                yield Term("days", number // HOURS_A_DAY)
 
 
 def _terms_of(field: Field) -> Iterator[Term]:
@@ -238,6 +241,11 @@ class Reckoning:
                 close += seconds <= 2 * apart <= 4 * seconds
                 is_found = is_found or apart == seconds
         return is_found and close <= LIKELY * 2 * seconds
+
+    def lasts(self, number: int) -> bool:
+        """`21:30` of 1290 seconds, `1:45` of 105 minutes."""
+        fields = self._index.numbers.get(number * SCALE, ())
+        return any(not _SHORT_TIMES.isdisjoint(key_words(field.key)[-1:]) for field in fields)
 
     @once
     def _clock(self) -> set[int]:
