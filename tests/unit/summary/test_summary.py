@@ -18,6 +18,9 @@ from tests.builders import (
 from callmark.errors import BadInput, UsageError
 from callmark.records.report import FAILING_CAP, REPORT_VERSION, Report, ReportHeader
 from callmark.records.results import Copying, Fingerprints, Statement
+from callmark.summary import failing as listing
+from callmark.summary import gates as judging
+from callmark.summary.metrics import Definition
 from callmark.summary.summary import Scope, Summariser, summarize_results
 
 FLAG = Statement(start=0, end=1, label="unsupported", rule="value", tier="firm", because="?")
@@ -180,6 +183,16 @@ def test_a137_failing_samples_are_listed_in_the_order_of_the_dataset():
     failing = report_of(reversed(results)).failing
     assert failing["integration_f1_macro_lax"].sample_ids == ("s1", "s3", "s5", "s7", "s9")
     assert "privacy_ok_rate" not in failing
+
+
+def test_a_rate_that_is_better_when_lower_lists_those_that_have_it(monkeypatch):
+    """Its direction is said once: a new rate needs no line in what lists the samples."""
+    rate = Definition("gave_up_rate", "all", "rate", ("gave_up",), "no sample")
+    monkeypatch.setattr(listing, "DEFINITIONS", (*listing.DEFINITIONS, rate))
+    results = [make_result(at, gave_up_honestly=at == 1) for at in range(4)]
+    assert report_of(results).failing["gave_up_rate"].sample_ids == ("s0", "s2", "s3")
+    monkeypatch.setattr(judging, "_LOWER", judging._LOWER | {"gave_up_rate"})
+    assert report_of(results).failing["gave_up_rate"].sample_ids == ("s1",)
 
 
 def test_failing_lists_are_cut_but_their_count_is_complete():
