@@ -7,6 +7,11 @@ const MARKS = {
   "not scored": "warn", "falls short": "bad", flagged: "bad", "only warns": "warn", "nothing checked": "quiet", "wrong on both sides": "bad",
 };
 
+// A share or a mean has three digits, a count has none.
+function shareOrCount(number) {
+  return number > 1 && Number.isInteger(number) ? String(number) : threeDigits(number);
+}
+
 class SampleList {
   constructor(box, index, opened) {
     this.box = box;
@@ -96,7 +101,7 @@ class SampleList {
     const state = fails.length && !lost ? "bad" : MARKS[standing] ?? "good";
     const trial = trials[row] ? ` · trial ${trials[row]}` : "";
     const scores = numbers.filter((one) => one.values[row] !== null)
-      .map((one) => `${one.label} ${threeDigits(one.values[row])}`).join("  ");
+      .map((one) => `${one.label} ${shareOrCount(one.values[row])}`).join("  ");
     const option = make("div", {
       role: "option", id: `row-${at}`, class: "row",
       "aria-setsize": this.rows.length, "aria-posinset": at + 1,
