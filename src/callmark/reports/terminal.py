@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from callmark.records.jsontext import Json
 from callmark.records.report import (
@@ -165,23 +165,30 @@ def verdict_text(report: Report) -> str:
 def counts_text(report: Report) -> Iterator[str]:
     """Samples, trials and, where there are any, spans: a sentence each."""
     counts = report.counts
-    yield (
-        f"{count_of(counts.samples, 'sample')}: {counts.eligible} eligible,"
-        f" {counts.controls} controls, {counts.negative_controls} negative controls,"
-        f" {counts.clarify} clarify, {counts.unclassified} unclassified"
-    )
-    yield (
-        f"{counts.trials} trials: {counts.trials_error} errors, {counts.trials_missing} missing; "
-        f"{count_of(counts.unresolved, 'sample')} with a call without a fixture"
-    )
+    kinds = {
+        "eligible": counts.eligible,
+        "controls": counts.controls,
+        "negative controls": counts.negative_controls,
+        "clarify": counts.clarify,
+        "unclassified": counts.unclassified,
+    }
+    yield _told(count_of(counts.samples, "sample"), kinds)
+    lost = {"not scored": counts.trials_error, "missing": counts.trials_missing}
+    missed = f"{count_of(counts.unresolved, 'sample')} with a call without a fixture"
+    trials = _told(count_of(counts.trials, "trial"), lost)
+    yield f"{trials}; {missed}" if counts.unresolved else trials
     grounding = report.grounding
     if grounding.spans:
-        values = ", ".join(f"{n} {label_words(label)}" for label, n in grounding.values.items())
-        yield (
-            f"all answers: {grounding.grounded_lax} of {grounding.spans} spans grounded "
-            f"({grounding.grounded_strict} strictly); values: {values}"
-        )
+        spans = f"all answers: {grounding.grounded_lax} of {grounding.spans} spans grounded"
+        values = {label_words(label): count for label, count in grounding.values.items()}
+        yield _told(f"{spans} ({grounding.grounded_strict} strictly); values", values)
     yield from notable_texts(report)
+
+
+def _told(what: str, parts: Mapping[str, int]) -> str:
+    """`20 samples: 14 eligible, 6 controls`; of what there is none nothing is said."""
+    told = ", ".join(f"{count} {name}" for name, count in parts.items() if count)
+    return f"{what}: {told}" if told else what
 
 
 def notable_texts(report: Report) -> Iterator[str]:
