@@ -22,7 +22,16 @@ from callmark.grounding.ranking import Ranks, Tallies
 from callmark.grounding.record_tree import RecordIndex, RecordTree
 from callmark.grounding.siblings import SiblingNames
 from callmark.grounding.spans import Outline, around
-from callmark.grounding.text import char_offsets, fold, place_words
+from callmark.grounding.text import (
+    ByteOffsets,
+    blank_signs,
+    char_offsets,
+    fold,
+    letters_in,
+    place_words,
+    tokens_in,
+    words_in,
+)
 from callmark.grounding.values import _MAY_BE_MOMENT, find_values
 from callmark.scorers.integration import ToldWords, tokens_of
 from callmark.scorers.pii import find_pii
@@ -211,7 +220,26 @@ def test_offsets_of_many_places_are_those_of_each(text: str, offsets: set[int]):
     }
 
 
-@given(st.text("ab _É1", max_size=20))
+@given(st.text(st.sampled_from("aé€😀\ud800 "), max_size=80))
+def test_each_place_has_its_bytes(text: str):
+    to_bytes = ByteOffsets(text)
+    for at in range(len(text) + 1):
+        assert to_bytes(at) == len(text[:at].encode("utf-8", "surrogatepass"))
+
+
+# Signs, marks, and letters that are no ASCII in ways of their own.
+@given(st.text("aB _1-.’–•\u00a0²é\u0301\u0345Ⓐ\u212aİßﬁ世\n", max_size=20))
+def test_words_without_a_pattern_are_those_of_the_pattern(text: str):
+    plain = blank_signs(text)
+    if plain is not None:
+        assert len(plain) == len(text)
+        for folded in (text.lower(), text.casefold(), fold(text)):
+            assert tokens_in(plain) == re.findall(r"\w+", folded)
+            assert words_in(plain) == re.findall(r"[^\W_]+", folded)
+            assert letters_in(plain) == re.findall(r"[^\W\d_]+", folded)
+
+
+@given(st.text("ab _É1’", max_size=20))
 def test_words_are_placed_where_they_stand(text: str):
     words, starts, ends = place_words(text)
     found = list(re.finditer(r"[^\W_]+", text))

@@ -14,7 +14,14 @@ from typing import NamedTuple
 from callmark.grounding.match import Said
 from callmark.grounding.record_tree import Field, RecordIndex, RecordTree, key_words
 from callmark.grounding.spans import Outline, Span
-from callmark.grounding.text import NUMBER_WORDS, STOP_WORDS, fold, once
+from callmark.grounding.text import (
+    NUMBER_WORDS,
+    STOP_WORDS,
+    blank_signs,
+    fold,
+    letters_in,
+    once,
+)
 
 LONGEST_ITEM = 4  # words of a thing in a list, without the small ones
 FEWEST = 2  # things of one list that no result names; one alone may be another word for another
@@ -115,7 +122,8 @@ class KnownWords:
         texts = [one.value for one in tree.fields if isinstance(one.value, str)]
         self._said.holds_key("", None)  # now its texts are known
         told = "\n".join((*texts, *(text for _, text in self._said.texts)))
-        words.update(_PART.findall(told.casefold()))
+        plain = blank_signs(told)
+        words.update(_PART.findall(told.casefold()) if plain is None else letters_in(plain))
         return words
 
     @once

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from callmark.grounding.numbers import language_of
 from callmark.grounding.polar_keys import OPPOSITES, SAYING, root
 from callmark.grounding.spans import Span
+from callmark.grounding.text import blank_signs, tokens_in
 
 FURTHEST_PART = 16  # words between a kind of thing and a part of it
 NEAR_PREDICATE = 5  # words after a verb in which its predicate stands
@@ -359,7 +360,9 @@ def grammar_of(text: str) -> str:
     found = language_of(text)
     if found != "en":
         return found
-    counted = Counter(_WORD.findall(text.casefold()))
+    plain = blank_signs(text)
+    # Letters between two word boundaries are a token without digits: no other is asked for.
+    counted = Counter(_WORD.findall(text.casefold()) if plain is None else tokens_in(plain))
 
     def count(known: frozenset[str]) -> int:
         return sum(map(counted.__getitem__, known & counted.keys()))

@@ -18,9 +18,11 @@ from callmark.grounding.text import (
     BEFORE_DIGITS,
     BEFORE_LOWER,
     ByteOffsets,
+    blank_signs,
     lower,
     once,
     place_words,
+    tokens_in,
 )
 from callmark.grounding.values import Value, break_literal_newlines, find_values
 from callmark.records.samples import Extractor
@@ -287,16 +289,16 @@ class Outline:
     @once
     def words(self) -> frozenset[str]:
         """In lower case. A rule whose words are not among them need not look any further."""
-        if "_" in self.text:
-            return frozenset(_ANY_WORD.findall(self._lower))
-        return frozenset(self._placed[0])
+        if "_" not in self.text:
+            return frozenset(self._placed[0])
+        plain = blank_signs(self.text)
+        return frozenset(_ANY_WORD.findall(self._lower) if plain is None else tokens_in(plain))
 
     @once
     def _placed(self) -> tuple[list[str], list[int]]:
         """The words in lower case, and where they begin."""
-        if self.text.isascii():
-            placed = place_words(self.text)
-            return placed.words, placed.starts
+        if blank_signs(self.text) is not None:
+            return place_words(self.text)[:2]
         starts = [one.start() for one in _PLACED_WORD.finditer(self._lower)]
         return _PLACED_WORD.findall(self._lower), starts
 
