@@ -27,7 +27,8 @@ from callmark.grounding.values import Value
 MOST_FIELDS = 60  # of the records that are looked through
 MOST_BASES = 12
 LONGEST_TEXT = 600  # characters of a text of a result in which a term may be named
-A_DAY = 24 * 60
+HOURS_A_DAY = 24
+A_DAY = HOURS_A_DAY * 60
 LIKELY = 0.1  # days or minutes that may be expected to come out by chance
 _TERMS = {
     unit: (kind, factor)
@@ -39,6 +40,7 @@ _TERMS = {
     )
     for unit in words.split()
 }
+_HOURS = frozenset("hour hours hrs stunde stunden hora horas heure heures".split())
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _TERM = re.compile(
     r"(?<![\w.,])(\d{1,3})[\s\u00a0-](?:(?:business|calendar|working|full)[\s-])?([^\W\d_]{2,8})"
@@ -65,9 +67,12 @@ class Term(NamedTuple):
 def terms_in(text: str) -> Iterator[Term]:
     """`60 days`, `a 12-month term`."""
     for found in _TERM.finditer(text):
-        known = _TERMS.get(found[2].casefold())
+        number, unit = int(found[1]), found[2].casefold()
+        known = _TERMS.get(unit)
         if known is not None:
-            yield Term(known[0], known[1] * int(found[1]))
+            yield Term(known[0], known[1] * number)
+        elif unit in _HOURS and number % HOURS_A_DAY == 0:  # `48 hours before`
+            yield Term("days", number // HOURS_A_DAY)
 
 
 def _terms_of(field: Field) -> Iterator[Term]:

@@ -178,3 +178,18 @@ def test_a_currency_above_a_record_holds_for_it():
     bars = {"currency": "NOK", "bars": [{"date": "2026-04-13", "open": 41.27}]}
     found = statements("It opened at SEK 41.27.", bars)
     assert ("unit_mismatch", "unit") in [(label, rule) for _, label, rule in found]
+
+
+def test_algebra_is_no_equation_of_numbers():
+    record = {"a": 4, "b": -1}
+    for answer in ("The roots solve x^2 - 4x + 1 = 0.", "So 3x + 4 = 0 is the line."):
+        assert "equation" not in [rule for _, _, rule in statements(answer, record)]
+    assert ("9", "miscalculated", "equation") in statements("That is 4 + 4 = 9.", record)
+
+
+def test_whole_days_may_be_told_in_hours():
+    event = {"event": "Workshop", "starts": "2024-10-15T14:00:00Z"}
+    answer = "Registration closes 24 hours before it, so register by October 14th."
+    assert ("October 14th", "derived") in [one[:2] for one in statements(answer, event)]
+    late = answer.replace("14th", "12th")
+    assert ("October 12th", "unsupported") in [one[:2] for one in statements(late, event)]
