@@ -359,6 +359,7 @@ _FOREIGN = {
     "es": frozenset("el la los las un una y no con sin pero hay tiene".split()),
     "fr": frozenset("le la les un une et pas de avec sans mais il y dispose".split()),
 }
+_NOT_ENGLISH = _ELSEWHERE.union(*_FOREIGN.values())
 _BEYOND_LATIN = re.compile(r"[^\W\d_\u0000-\u024f\u1e00-\u1eff]{2}")
 _WORD = re.compile(r"\b[^\W\d_]+\b")  # `hat` is a word, in `HAT023` it is none
 LEAST = 3  # common words that give a language away
@@ -374,7 +375,10 @@ def grammar_of(text: str) -> str:
         return found
     plain = blank_signs(text)
     # Letters between two word boundaries are a token without digits: no other is asked for.
-    counted = Counter(_WORD.findall(text.casefold()) if plain is None else tokens_in(plain))
+    words = _WORD.findall(text.casefold()) if plain is None else tokens_in(plain)
+    if _NOT_ENGLISH.isdisjoint(words):
+        return "en"
+    counted = Counter(words)
 
     def count(known: frozenset[str]) -> int:
         return sum(map(counted.__getitem__, known & counted.keys()))

@@ -329,6 +329,8 @@ def count_words(text: str) -> Counter[str]:
 def _language_of(text: str, locale: str | None) -> str:
     if locale is not None and locale[:2] in _TIMES:
         return locale[:2]
+    if _not_english().isdisjoint(_words_of(text)):
+        return "en"
     counted = count_words(text)
     counts = {
         language: sum(map(counted.__getitem__, telling & counted.keys()))
@@ -384,6 +386,11 @@ def _words_of(text: str) -> tuple[str, ...]:
     words = _WORD.findall(text)
     folded = {word: word.casefold() for word in set(words)}
     return tuple(map(folded.__getitem__, words))
+
+
+@lru_cache(maxsize=1)
+def _not_english() -> frozenset[str]:
+    return frozenset().union(*(words for one, words in _TELLING.items() if one != "en"))
 
 
 @lru_cache(maxsize=1)
