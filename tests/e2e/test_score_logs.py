@@ -40,6 +40,7 @@ def test_the_example_is_read_judged_and_shown(callmark, tmp_path):
     assert "94.50" in shown.stdout
 
 
+@pytest.mark.slow
 def test_a_folder_a_pattern_and_standard_input_give_the_same_numbers(callmark, tmp_path):
     (tmp_path / "logs").mkdir()
     packed = tmp_path / "logs" / "support.jsonl.gz"
@@ -53,6 +54,7 @@ def test_a_folder_a_pattern_and_standard_input_give_the_same_numbers(callmark, t
     assert not (tmp_path / "runs").exists()
 
 
+@pytest.mark.slow
 def test_two_scorings_of_one_log_are_equal(callmark, tmp_path):
     for name in ("one", "two"):
         callmark("score", EXAMPLE, EXAMPLE.parent, "--out", f"{name}.jsonl", "--report", "r.json")
