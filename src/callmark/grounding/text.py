@@ -128,8 +128,13 @@ class once(Generic[Owner, T]):  # noqa: N801 - a decorator, written as `property
 @lru_cache(maxsize=1 << 8)
 def _is_sign(char: str) -> bool:
     """No letter and no digit, and none with what stands beside it or once it is folded."""
-    is_mark = unicodedata.category(char)[0] == "M"
-    return not is_mark and not char.isalnum() and not any(map(str.isalnum, fold(char)))
+    folded = fold(char)
+    return (
+        _is_plain(char)
+        and not char.isalnum()
+        and len(folded) <= 1
+        and not any(map(str.isalnum, folded))
+    )
 
 
 @lru_cache(maxsize=8)  # several rules ask for the words of one answer
@@ -185,8 +190,21 @@ def place_words(text: str) -> PlacedWords:
         words = fold_words(found)
         starts = [one.start() for one in _PLACED_WORD.finditer(text)]
         return PlacedWords(words, starts, list(map(add, starts, map(len, found))))
+    return _place_all(plain.translate(_WORDS))
+
+
+@lru_cache(maxsize=4)
+def place_tokens(text: str) -> PlacedWords | None:
+    """The same of what `\\w+` finds; None where only a pattern can tell."""
+    if "_" not in text:
+        return None if blank_signs(text) is None else place_words(text)
+    plain = blank_signs(text)
+    return None if plain is None else _place_all(plain.translate(_TOKENS))
+
+
+def _place_all(spaced: str) -> PlacedWords:
     # Pieces between single blanks, some of them empty: each begins one after the end of the last.
-    pieces = plain.translate(_WORDS).split(" ")
+    pieces = spaced.split(" ")
     sizes = accumulate(map(len, pieces), initial=0)
     starts = list(compress(map(add, sizes, count()), pieces))
     words = list(filter(None, pieces))
