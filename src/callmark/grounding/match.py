@@ -48,10 +48,12 @@ from callmark.records.trace import json_inside
 K = TypeVar("K", int, str)
 MomentsSaid = dict[tuple[int | None, ...], list[tuple[Moment, int]]]
 
-# `HAT 023`, `credit card 4421486`: up to three words before digits may be an identifier. Tried
-# where a word begins only: a page of Chinese is one word, and would be tried at each character.
-_DIGIT = re.compile(r"\d")
-_WORDS_AND_DIGITS = re.compile(r"(?<![^\W\d_])(?:[^\W\d_]+ ){0,2}[^\W\d_]+[ #]{1,2}\d[\w-]*")
+# `HAT 023`, `credit card 4421486`: up to three words before digits may be an identifier. Looked
+# for from its digits backwards: most words stand before no digit.
+_DIGIT_AFTER_WORD = re.compile(r"[ #]\d(?:(?<=[^\W\d_][ #]\d)|(?<=[^\W\d_][ #][ #]\d))")
+_REST = re.compile(r"[\w-]*")
+_WORDS_BACKWARDS = re.compile(r"[ #]?[^\W\d_]+(?: [^\W\d_]+){0,2}")
+_NEAR = 80  # characters that hold three words, nearly always
 
 
 class Utterance(NamedTuple):
@@ -173,9 +175,9 @@ class _UtteranceReading(NamedTuple):
 def _read_utterance(text: str, locale: str | None) -> _UtteranceReading:
     folded = fold(text)
     joined = [
-        identifier_key(match[0][start:])
-        for match in (_WORDS_AND_DIGITS.finditer(folded) if _DIGIT.search(folded) else ())
-        for start in _word_starts(match[0])
+        identifier_key(found[start:])
+        for found in _words_and_digits(folded)
+        for start in _word_starts(found)
     ]
     values = [
         value for one in dict.fromkeys((None, locale)) for value in flat(values_of(text, one))
@@ -193,6 +195,20 @@ def _read_utterance(text: str, locale: str | None) -> _UtteranceReading:
 def _note(turns: dict[K, int], key: K, turn: int) -> None:
     """Remember when something was said first."""
     turns[key] = min(turn, turns.get(key, turn))
+
+
+def _words_and_digits(folded: str) -> Iterator[str]:
+    end = 0
+    for found in _DIGIT_AFTER_WORD.finditer(folded):
+        start = found.start()
+        before = folded[max(end, start - _NEAR) : max(end, start)][::-1]
+        words = _WORDS_BACKWARDS.match(before)
+        if words is not None and words.end() >= _NEAR - 1:  # they may be longer
+            words = _WORDS_BACKWARDS.match(folded[end:start][::-1])
+        rest = _REST.match(folded, found.end())
+        if words is not None and rest is not None:
+            end = rest.end()
+            yield folded[start - words.end() : end]
 
 
 def _word_starts(phrase: str) -> list[int]:

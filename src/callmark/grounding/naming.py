@@ -227,7 +227,11 @@ LONG = 5  # of a word that is misspelt rather than another one
 MOST_FIELDS = 60  # of a person
 MOST_NAMES_ALIKE = 200  # names with one word in common that are looked at
 _CAPITAL = r"[^\W\d_a-zß-öø-ÿ][\w’']*[^\W\d_]"
-NAMES = re.compile(rf"(?<![\w/@.-]){_CAPITAL}(?:[ ]{_CAPITAL}){{1,3}}(?![\w@/-])")
+# The capital first: only what begins with a set of characters is looked for quickly.
+_FIRST = r"[^\W\d_a-zß-öø-ÿ]"
+NAMES = re.compile(
+    rf"{_FIRST}(?<![\w/@.-]{_FIRST})[\w’']*[^\W\d_](?:[ ]{_CAPITAL}){{1,3}}(?![\w@/-])"
+)
 _NAME_WORD = re.compile(r"[^\W\d_]+")
 TITLED = re.compile(
     r"\b(?:Dr|Mr|Mrs|Ms|Mx|Prof|Frau|Herrn?|Sra?|Señora?|Mme|Mlle|Monsieur|Madame|Doctor|Captain|Nurse)"

@@ -58,7 +58,12 @@ def token_pattern(text: str) -> re.Pattern[str]:
 
 def is_plain(text: str) -> bool:
     """No combining marks, and no script without blanks: `’` and `é` are as plain as ASCII."""
-    return text.isascii() or all(map(_is_plain, set(_NOT_ASCII.findall(text))))
+    return text.isascii() or all(map(_is_plain, _beyond_ascii(text)))
+
+
+@lru_cache(maxsize=16)  # several questions are asked of one answer
+def _beyond_ascii(text: str) -> frozenset[str]:
+    return frozenset(_NOT_ASCII.findall(text))
 
 
 @lru_cache(maxsize=1 << 10)
@@ -142,7 +147,7 @@ def blank_signs(text: str) -> str | None:
     """The text with blanks for the signs beyond ASCII: `’`, `–`, `•`. None where it has letters or
     digits beyond it, whose words only a pattern can tell."""
     if not text.isascii():
-        for char in set(_NOT_ASCII.findall(text)):
+        for char in _beyond_ascii(text):
             if not _is_sign(char):
                 return None
             text = text.replace(char, " ")
