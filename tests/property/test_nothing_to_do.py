@@ -13,16 +13,26 @@ from callmark.grounding.comparing import _WAY, COMPARING, WINDOW
 from callmark.grounding.dates import find_moments, may_go_on_with
 from callmark.grounding.deeds import find_deeds
 from callmark.grounding.evidence import Served
-from callmark.grounding.match import Said
-from callmark.grounding.naming import NAMES, TITLED, GivenNames, KnownWords
+from callmark.grounding.match import Said, _words_and_digits
+from callmark.grounding.naming import _CAPITAL, NAMES, TITLED, GivenNames, KnownWords
 from callmark.grounding.polar_keys import root
 from callmark.grounding.polarity import PolarFields
 from callmark.grounding.quantifiers import AMOUNT_WORDS, Amounts
 from callmark.grounding.ranking import Ranks, Tallies
 from callmark.grounding.record_tree import RecordIndex, RecordTree
 from callmark.grounding.siblings import SiblingNames
-from callmark.grounding.spans import Outline, around
-from callmark.grounding.text import char_offsets, fold, place_words
+from callmark.grounding.spans import _END, _PROPOSED, Outline, around
+from callmark.grounding.states import _STATES, _match_state
+from callmark.grounding.text import (
+    ByteOffsets,
+    blank_signs,
+    char_offsets,
+    fold,
+    letters_in,
+    place_words,
+    tokens_in,
+    words_in,
+)
 from callmark.grounding.values import _MAY_BE_MOMENT, find_values
 from callmark.scorers.integration import ToldWords, tokens_of
 from callmark.scorers.pii import find_pii
@@ -211,9 +221,93 @@ def test_offsets_of_many_places_are_those_of_each(text: str, offsets: set[int]):
     }
 
 
-@given(st.text("ab _É1", max_size=20))
+@given(st.text(st.sampled_from("aé€😀\ud800 "), max_size=80))
+def test_each_place_has_its_bytes(text: str):
+    to_bytes = ByteOffsets(text)
+    for at in range(len(text) + 1):
+        assert to_bytes(at) == len(text[:at].encode("utf-8", "surrogatepass"))
+
+
+# Signs, marks, and letters that are no ASCII in ways of their own.
+@given(st.text("aB _1-.’–•\u00a0²é\u0301\u0345Ⓐ\u212aİßﬁ世\n", max_size=20))
+def test_words_without_a_pattern_are_those_of_the_pattern(text: str):
+    plain = blank_signs(text)
+    if plain is not None:
+        assert len(plain) == len(text)
+        for folded in (text.lower(), text.casefold(), fold(text)):
+            assert tokens_in(plain) == re.findall(r"\w+", folded)
+            assert words_in(plain) == re.findall(r"[^\W_]+", folded)
+            assert letters_in(plain) == re.findall(r"[^\W\d_]+", folded)
+
+
+@given(st.text("ab _É1’", max_size=20))
 def test_words_are_placed_where_they_stand(text: str):
     words, starts, ends = place_words(text)
     found = list(re.finditer(r"[^\W_]+", text))
     assert [(one.start(), one.end()) for one in found] == list(zip(starts, ends, strict=True))
     assert [fold(one[0]) for one in found] == words
+
+
+@given(st.text("ab12 #_-.é世", max_size=30))
+def test_words_before_digits_are_those_of_one_pattern(text: str):
+    whole = r"(?<![^\W\d_])(?:[^\W\d_]+ ){0,2}[^\W\d_]+[ #]{1,2}\d[\w-]*"
+    assert list(_words_and_digits(text)) == re.findall(whole, text)
+
+
+def test_long_words_before_digits_are_not_cut():
+    for size in (26, 27, 38, 39, 40, 78, 79, 80, 81, 200):
+        text = f"{'a' * size} {'b' * size} {'c' * size} 12"
+        assert list(_words_and_digits(text)) == [text]
+
+
+OFFERED = st.lists(
+    st.sampled_from(
+        "Would you like I'll i will CAN let me the if We could to proceed in order please bitte"
+        " soll ich por favor möchten sie _would would_ ſhould . ? \n x’".split(" ")
+    ),
+    max_size=12,
+).map(" ".join)
+
+
+@given(OFFERED)
+def test_offers_begin_with_their_words(text: str):
+    outline = Outline(text)
+    for sentence in outline.sentences:
+        is_offer = _PROPOSED.search(outline.text, *sentence) is not None
+        assert outline._proposes(sentence) is is_offer
+
+
+STATED = st.lists(
+    st.sampled_from(
+        "in transit IN-TRANSIT in_transit Aller retour one way cancelled Cancelled, pending review"
+        " under x on hold en cours d'examen refuſed éCHOUÉ no response".split(" ")
+    ),
+    max_size=8,
+).map(" ".join)
+
+
+@given(STATED)
+def test_states_are_those_of_one_pattern(text: str):
+    either = "|".join(
+        re.escape(name).replace(r"\ ", r"[\s_-]") for name in sorted(_STATES, key=len, reverse=True)
+    )
+    whole = re.compile(rf"(?<!\w)(?:{either})(?!\w)", re.IGNORECASE)
+    for place in range(len(text)):
+        found, wanted = _match_state(text, place), whole.match(text, place)
+        assert (found and found.span()) == (wanted and wanted.span())
+
+
+@given(st.text('a .!?…。！*_"”\n', max_size=16))
+def test_ends_of_sentences_are_those_of_the_plain_pattern(text: str):
+    plain = r"(?<![.!?…])[.!?…]++[*_]*+(?=\s|$)|[。！？]++(?![\"'”’»›)\]}`」』）】〉》])[*_]*+"
+    assert [one.span() for one in _END.finditer(text)] == [
+        one.span() for one in re.finditer(plain, text)
+    ]
+
+
+@given(st.text("Aab É ’@/.-ß1_", max_size=16))
+def test_names_are_those_of_the_plain_pattern(text: str):
+    plain = rf"(?<![\w/@.-]){_CAPITAL}(?:[ ]{_CAPITAL}){{1,3}}(?![\w@/-])"
+    assert [one.span() for one in NAMES.finditer(text)] == [
+        one.span() for one in re.finditer(plain, text)
+    ]

@@ -13,6 +13,7 @@ from callmark.cli.options import FLAG, INPUTS, CommandParser, Group, add_groups
 from callmark.datasets.importing import CHOICES
 from callmark.errors import UsageError
 from callmark.reports.layout import Block, Cell, Table, line, write
+from callmark.summary.metrics import count_of
 
 if TYPE_CHECKING:
     from callmark.datasets.importing.catalogue import SourcePlace, Unmapped
@@ -207,7 +208,7 @@ def _each(options: argparse.Namespace, cleaner: LogCleaner) -> Each:
     import msgspec
 
     from callmark.config import load_config
-    from callmark.datasets.accept import accept_item
+    from callmark.datasets.accept import accept_item, has_hole
     from callmark.datasets.importing.observed import expect_observed, split_steps
     from callmark.run.observing import RecordingJudge
 
@@ -221,7 +222,8 @@ def _each(options: argparse.Namespace, cleaner: LogCleaner) -> Each:
         elif expects:
             made = (expect_observed(clean, desk, judge.find_facts),)
         for one in made:
-            yield msgspec.structs.replace(one, item=accept_item(one.item)) if accepts else one
+            is_right = accepts and not has_hole(one.item)
+            yield msgspec.structs.replace(one, item=accept_item(one.item)) if is_right else one
 
     return each
 
@@ -242,17 +244,21 @@ def _cleaned(cleaner: LogCleaner) -> Iterator[Block]:
 def _blocks(places: ImportPaths, report: ImportReport) -> Iterator[Block]:
     counts = report.counts
     yield line(
-        f"{places.dataset}: {counts.samples} samples from {describe_sources(report)}", "strong"
+        f"{places.dataset}: {count_of(counts.samples, 'sample')} from {describe_sources(report)}",
+        "strong",
     )
     made = (
-        (counts.tools, "tools", places.registry, "--registry"),
-        (counts.fixtures, "fixtures", places.fixtures, "--fixtures"),
-        (counts.answers, "answers", places.answers, "--model"),
+        (counts.tools, "tool", places.registry, "--registry"),
+        (counts.fixtures, "fixture", places.fixtures, "--fixtures"),
+        (counts.answers, "answer", places.answers, "--model"),
     )
     for count, what, path, _ in made:
         left = f" ({path} is from before)" if not count and path.exists() else ""
-        held = f", {counts.calls} calls, {counts.results} results" if what == "answers" else ""
-        yield line(f"{path}: {count} {what}{held}" if count else f"no {what} in the source{left}")
+        parts = [count_of(count, what)]
+        if what == "answer":
+            parts += [count_of(counts.calls, "call"), count_of(counts.results, "result")]
+        told = f"{path}: {', '.join(parts)}"
+        yield line(told if count else f"no {what}s in the source{left}")
     yield from unmapped_blocks(report)
     yield line()
     flags = "".join(f" {flag} {path}" for count, _, path, flag in made if count)

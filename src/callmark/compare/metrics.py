@@ -51,6 +51,7 @@ from callmark.summary.metrics import (
     Pair,
     Subset,
     cluster_labels,
+    count_of,
     defined_parts,
     measure_definition,
 )
@@ -412,7 +413,7 @@ def decide(found: Mapping[str, Ruling], past: OwnPast | None = None) -> tuple[De
     if past is None or not past.fallen_count:
         return _decide_by_metrics(found)
     decision, reason = _decide_by_metrics(found)
-    many = "1 sample" if past.fallen_count == 1 else f"{past.fallen_count} samples"
+    many = count_of(past.fallen_count, "sample")
     fell = f"{many} fell below {'its' if past.fallen_count == 1 else 'their'} own past"
     return "regression", f"{reason}; {fell}" if decision == "regression" else fell
 
@@ -467,5 +468,7 @@ def _decision(
     if bound is None:
         return "inconclusive", "fewer than two independent samples"
     needed = fewest_alike(margin)
-    hint = f"; {pairs.n} samples, at least {needed} are needed" if pairs.n < needed else ""
+    hint = (
+        f"; {count_of(pairs.n, 'sample')}, at least {needed} are needed" if pairs.n < needed else ""
+    )
     return "inconclusive", f"B may be worse by {-bound:.3f}, the margin is {margin:g}{hint}"

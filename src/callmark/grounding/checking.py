@@ -39,6 +39,7 @@ from callmark.records.statements import FLAGS, StatementLabel
 
 NEAR_STATED = 4  # numbers before one that may be the same in another unit
 MOST_OWN = 8  # values of one record under one key; with more, nobody can say which is meant
+YEAR_DIGITS = 4
 SMALL = 13  # a whole number below it stands in every result
 _SERVED_FLAGS: frozenset[StatementLabel] = frozenset(("misattributed", "wrong_field"))
 _SHORT_CODE = re.compile(r"[A-Za-z]{1,3}\d{1,3}")
@@ -179,6 +180,7 @@ class Checker:
             or self._identifier(value, sentence)
             or self._not_claimed(value, sentence)
             or self._implied(value, sentence, in_two=True)
+            or self._of_few(value)
             or self._mismatched(value, wrong)
             or self._unsupported(value)
         )
@@ -201,6 +203,8 @@ class Checker:
             return self._found(value, "unchecked", "site")
         if value.kind in ("url", "email"):
             return self._found(value, "unsupported", "link")
+        if len(value.text) == YEAR_DIGITS and self.index.names_a_key(value.text):
+            return self._found(value, "unchecked", "word")  # `residents_2023`
         if self.index.is_prose:
             return self._found(value, "unsupported", "prose")
         sentence = self.outline.sentence_at(value.start)
@@ -210,8 +214,6 @@ class Checker:
             return self._found(value, "unchecked", "worked out")
         is_copied = not claims.is_hedged(self.text, value)
         near = self._slips.leaf_near(value, self.turn_at(value.start)) if is_copied else None
-        if near is not None and self._workings.may_be_sum(value):
-            near = None
         rule, fields = ("value", ()) if near is None else ("misread", (near,))
         return self._found(value, "unsupported", rule, *fields)
 
@@ -650,6 +652,14 @@ class Checker:
             return None  # a slip is likelier than two steps
         find = self._workings.find_in_two if in_two else self._workings.find
         worked = find(value, sentence)
+        if worked is None:
+            return None
+        return self._found(value, "derived", worked.rule, *worked.fields, because=worked.because)
+
+    def _of_few(self, value: Value) -> StatementFinding | None:
+        if self.index.is_prose:
+            return None
+        worked = self._workings.find_among_few(value)
         if worked is None:
             return None
         return self._found(value, "derived", worked.rule, *worked.fields, because=worked.because)

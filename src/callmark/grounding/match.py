@@ -24,15 +24,19 @@ from callmark.grounding.evidence import (
     telling,
 )
 from callmark.grounding.numbers import SCALE, find_number_words, of_json, read_unlocalised
+from callmark.grounding.resolvers import resolved_id, stands_in
 from callmark.grounding.spans import Insides, Span
 from callmark.grounding.text import (
     ByteOffsets,
     Folded,
+    PlacedWords,
     admits_failure,
     find_at_boundaries,
     fold,
     is_boundary,
     names_an_ending,
+    once,
+    place_tokens,
     token_pattern,
 )
 from callmark.grounding.values import PARTIAL_DIGITS, Value, ends_in, identifier_key, values_of
@@ -44,10 +48,12 @@ from callmark.records.trace import json_inside
 K = TypeVar("K", int, str)
 MomentsSaid = dict[tuple[int | None, ...], list[tuple[Moment, int]]]
 
-# `HAT 023`, `credit card 4421486`: up to three words before digits may be an identifier. Tried
-# where a word begins only: a page of Chinese is one word, and would be tried at each character.
-_DIGIT = re.compile(r"\d")
-_WORDS_AND_DIGITS = re.compile(r"(?<![^\W\d_])(?:[^\W\d_]+ ){0,2}[^\W\d_]+[ #]{1,2}\d[\w-]*")
+# `HAT 023`, `credit card 4421486`: up to three words before digits may be an identifier. Looked
+# for from its digits backwards: most words stand before no digit.
+_DIGIT_AFTER_WORD = re.compile(r"[ #]\d(?:(?<=[^\W\d_][ #]\d)|(?<=[^\W\d_][ #][ #]\d))")
+_REST = re.compile(r"[\w-]*")
+_WORDS_BACKWARDS = re.compile(r"[ #]?[^\W\d_]+(?: [^\W\d_]+){0,2}")
+_NEAR = 80  # characters that hold three words, nearly always
 
 
 class Utterance(NamedTuple):
@@ -169,9 +175,9 @@ class _UtteranceReading(NamedTuple):
 def _read_utterance(text: str, locale: str | None) -> _UtteranceReading:
     folded = fold(text)
     joined = [
-        identifier_key(match[0][start:])
-        for match in (_WORDS_AND_DIGITS.finditer(folded) if _DIGIT.search(folded) else ())
-        for start in _word_starts(match[0])
+        identifier_key(found[start:])
+        for found in _words_and_digits(folded)
+        for start in _word_starts(found)
     ]
     values = [
         value for one in dict.fromkeys((None, locale)) for value in flat(values_of(text, one))
@@ -189,6 +195,20 @@ def _read_utterance(text: str, locale: str | None) -> _UtteranceReading:
 def _note(turns: dict[K, int], key: K, turn: int) -> None:
     """Remember when something was said first."""
     turns[key] = min(turn, turns.get(key, turn))
+
+
+def _words_and_digits(folded: str) -> Iterator[str]:
+    end = 0
+    for found in _DIGIT_AFTER_WORD.finditer(folded):
+        start = found.start()
+        before = folded[max(end, start - _NEAR) : max(end, start)][::-1]
+        words = _WORDS_BACKWARDS.match(before)
+        if words is not None and words.end() >= _NEAR - 1:  # they may be longer
+            words = _WORDS_BACKWARDS.match(folded[end:start][::-1])
+        rest = _REST.match(folded, found.end())
+        if words is not None and rest is not None:
+            end = rest.end()
+            yield folded[start - words.end() : end]
 
 
 def _word_starts(phrase: str) -> list[int]:
@@ -290,73 +310,6 @@ def _two_leaves(
             if a is not b and evidence.is_small((a.call, b.call)):
                 return a, b
     return None
-
-
-_CVE = r"(?P<id>CVE-[0-9]{4}-[0-9]{4,})"
-_REPOSITORY = r"(?P<id>[A-Za-z0-9][\w.\-]*/[\w.\-]+)"
-_ARXIV = r"(?P<id>[0-9]{4}\.[0-9]{4,5}|[a-z\-]+/[0-9]{7})"
-# host (without `www.`) -> all that may follow it, but for a slash at the end
-RESOLVERS: dict[str, str] = {
-    host: rest
-    for hosts, rest in (
-        ("doi.org dx.doi.org", r"(?P<id>10\.[0-9]{4,9}/[^\s?#]+)"),
-        ("hdl.handle.net", r"(?P<id>[0-9][0-9.]*/[^\s?#]+)"),
-        ("arxiv.org", rf"(?:abs|pdf|html)/{_ARXIV}(?:v[0-9]+)?(?:\.pdf)?"),
-        ("orcid.org", r"(?P<id>(?:[0-9]{4}-){3}[0-9]{3}[0-9X])"),
-        ("pubmed.ncbi.nlm.nih.gov", r"(?P<id>[0-9]{5,9})"),
-        ("pmc.ncbi.nlm.nih.gov", r"articles/(?P<id>PMC[0-9]+)"),
-        ("ncbi.nlm.nih.gov", r"pmc/articles/(?P<id>PMC[0-9]+)"),
-        ("nvd.nist.gov", rf"vuln/detail/{_CVE}"),
-        ("cve.org", rf"CVERecord\?id={_CVE}"),
-        ("rfc-editor.org", r"(?:rfc|info)/(?P<id>rfc[0-9]+)(?:\.html|\.txt)?"),
-        ("datatracker.ietf.org", r"doc/(?:html/)?(?P<id>rfc[0-9]+)"),
-        ("github.com gitlab.com", _REPOSITORY),
-        ("huggingface.co", rf"(?:datasets/|spaces/)?{_REPOSITORY}"),
-        ("wikidata.org", r"(?:wiki|entity)/(?P<id>Q[0-9]{2,})"),
-        ("imdb.com", r"(?:title|name)/(?P<id>(?:tt|nm)[0-9]{7,9})"),
-        ("youtube.com", r"watch\?v=(?P<id>[\w\-]{11})"),
-        ("youtu.be", r"(?P<id>[\w\-]{11})"),
-        ("stackoverflow.com", r"(?:questions|q)/(?P<id>[0-9]{4,})"),
-    )
-    for host in hosts.split()
-}
-_ADDRESS = re.compile(r"https?://(?:www\.)?(?P<host>[A-Za-z0-9.\-]+)(?=/)", re.IGNORECASE)
-_CHUNKS = re.compile(r"[0-9]+|[^0-9]+")
-
-
-def resolved_id(url: str) -> str | None:
-    """The identifier that the address of a public resolver is built from, folded."""
-    address = _ADDRESS.match(url)
-    host = address["host"].lower() if address else ""
-    if address is None or host not in RESOLVERS:
-        return None
-    path = url[address.end() :].replace("%2F", "/").replace("%2f", "/")
-    found = _path_of(host).fullmatch(path)
-    return found["id"].rstrip("/").casefold() if found else None
-
-
-@lru_cache(maxsize=len(RESOLVERS))
-def _path_of(host: str) -> re.Pattern[str]:
-    return re.compile(f"/{RESOLVERS[host]}/?", re.IGNORECASE)
-
-
-def stands_in(identifier: str, text: str) -> bool:
-    """Whether a folded text holds the folded identifier, whole: `RFC 9110` is rfc9110, and
-    10.1000/182 does not stand in 10.1000/1820 or 10.1000/182.b."""
-    pieces = _pieces(identifier)
-    if not all(piece in text for piece in pieces):
-        return False
-    whole = r"[ \-]?".join(map(re.escape, pieces))
-    # `v2` is the version of a paper.
-    found = re.search(rf"(?<![\w\-])(?<![0-9]\.){whole}(?:v[0-9]+)?(?!\w|[.\-/]\w)", text)
-    return found is not None
-
-
-def _pieces(identifier: str) -> list[str]:
-    """Letters and the digits after them apart, as in `RFC 9110`; anything else in one."""
-    if identifier.isalnum() and len(pieces := _CHUNKS.findall(identifier)) == 2:
-        return pieces
-    return [identifier]
 
 
 MOST_MOMENTS = 50  # of one day or hour that the user named
@@ -603,23 +556,41 @@ class Grounder:
     def _texts(
         self, span: Span, unsupported: list[Value], turn: int | None, errors: bool
     ) -> list[Match]:
-        folded = Folded(self.text[span[0] : span[1]])
-        token = token_pattern(folded.text)
-        words: list[str] = token.findall(folded.text)
+        words, places = self._tokens_of(span)
         found: dict[Leaf, Match] = {}
         if not self.evidence.texts.pieces.keys().isdisjoint(words):
-            found = self._pieces(span, folded, unsupported, turn, errors)
+            found = self._pieces(span, words, places, unsupported, turn, errors)
         if not found and not unsupported:
             for first, last, leaf in self._runs(words, turn, errors):
-                tokens = list(token.finditer(folded.text))
-                place = self._place(span, folded, tokens[first].start(), tokens[last].end())
+                folded = Folded(self.text[span[0] : span[1]])
+                starts = _token_starts(folded.text)
+                end = starts[last] + len(words[last])
+                place = self._place(span, folded, starts[first], end)
                 found.setdefault(leaf, self._match(*place, leaf, "run"))
         return list(found.values())
+
+    def _tokens_of(self, span: Span) -> tuple[list[str], list[int]]:
+        """The tokens of a span, folded, and where they begin in it, if that is known."""
+        placed = self._placed
+        # An emphasis that ends in the middle of a token: `_so it was_`.
+        if placed is None or not all(is_boundary(self.text, edge) for edge in span):
+            folded = fold(self.text[span[0] : span[1]])
+            return token_pattern(folded).findall(folded), []
+        first = bisect_left(placed.starts, span[0])
+        last = bisect_left(placed.starts, span[1], lo=first)
+        return placed.words[first:last], placed.starts[first:last]
+
+    @once
+    def _placed(self) -> PlacedWords | None:
+        """The tokens of the answer, read once; None where they have to be read span by span."""
+        # A literal line break ends a sentence, and its `n` is part of no word.
+        return None if "\\n" in self.text else place_tokens(self.text)
 
     def _pieces(
         self,
         span: Span,
-        folded: Folded,
+        words: list[str],
+        places: list[int],
         unsupported: list[Value],
         turn: int | None,
         errors: bool,
@@ -628,13 +599,18 @@ class Grounder:
         found: dict[Leaf, Match] = {}
         edges: Insides | None = None
         texts = self.evidence.texts
-        for token in token_pattern(folded.text).finditer(folded.text):
-            if token[0] not in texts.pieces:
+        folded = Folded(self.text[span[0] : span[1]])
+        if places and len(folded.text) == span[1] - span[0]:  # else blanks were folded
+            starts = [place - span[0] for place in places]
+        else:
+            starts = _token_starts(folded.text)
+        for token, start in zip(words, starts, strict=True):
+            if token not in texts.pieces:
                 continue
-            for piece, leaves in texts.begun_by(token[0], folded.text, token.start()):
-                end = token.start() + len(piece.text)
+            for piece, leaves in texts.begun_by(token, folded.text, start):
+                end = start + len(piece.text)
                 if (unsupported and not piece.whole) or not (
-                    folded.text.startswith(piece.text, token.start())
+                    folded.text.startswith(piece.text, start)
                     and is_boundary(folded.text, end)
                     and is_text(piece.text)
                 ):
@@ -643,7 +619,7 @@ class Grounder:
                     values = [*self.values_in(span), *map(self._with_its_words, unsupported)]
                     edges = Insides((one.start, one.end) for one in values if one.kind in _EDGED)
                 leaf = best_of(leaves, turn, errors)
-                place = self._place(span, folded, token.start(), end)
+                place = self._place(span, folded, start, end)
                 if leaf is not None and not edges.cut_by(place):
                     kind = "text" if piece.whole else "line"
                     found.setdefault(leaf, self._match(*place, leaf, kind))
@@ -686,6 +662,10 @@ class Grounder:
             "error" if leaf.error else "value",
             leaf.strict,
         )
+
+
+def _token_starts(folded: str) -> list[int]:
+    return [one.start() for one in token_pattern(folded).finditer(folded)]
 
 
 def cut_value(value: Json, longest: int = 200) -> Json:

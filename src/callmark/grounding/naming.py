@@ -14,7 +14,14 @@ from typing import NamedTuple
 from callmark.grounding.match import Said
 from callmark.grounding.record_tree import Field, RecordIndex, RecordTree, key_words
 from callmark.grounding.spans import Outline, Span
-from callmark.grounding.text import NUMBER_WORDS, STOP_WORDS, fold, once
+from callmark.grounding.text import (
+    NUMBER_WORDS,
+    STOP_WORDS,
+    blank_signs,
+    fold,
+    letters_in,
+    once,
+)
 
 LONGEST_ITEM = 4  # words of a thing in a list, without the small ones
 FEWEST = 2  # things of one list that no result names; one alone may be another word for another
@@ -115,7 +122,8 @@ class KnownWords:
         texts = [one.value for one in tree.fields if isinstance(one.value, str)]
         self._said.holds_key("", None)  # now its texts are known
         told = "\n".join((*texts, *(text for _, text in self._said.texts)))
-        words.update(_PART.findall(told.casefold()))
+        plain = blank_signs(told)
+        words.update(_PART.findall(told.casefold()) if plain is None else letters_in(plain))
         return words
 
     @once
@@ -219,7 +227,11 @@ LONG = 5  # of a word that is misspelt rather than another one
 MOST_FIELDS = 60  # of a person
 MOST_NAMES_ALIKE = 200  # names with one word in common that are looked at
 _CAPITAL = r"[^\W\d_a-zß-öø-ÿ][\w’']*[^\W\d_]"
-NAMES = re.compile(rf"(?<![\w/@.-]){_CAPITAL}(?:[ ]{_CAPITAL}){{1,3}}(?![\w@/-])")
+# The capital first: only what begins with a set of characters is looked for quickly.
+_FIRST = r"[^\W\d_a-zß-öø-ÿ]"
+NAMES = re.compile(
+    rf"{_FIRST}(?<![\w/@.-]{_FIRST})[\w’']*[^\W\d_](?:[ ]{_CAPITAL}){{1,3}}(?![\w@/-])"
+)
 _NAME_WORD = re.compile(r"[^\W\d_]+")
 TITLED = re.compile(
     r"\b(?:Dr|Mr|Mrs|Ms|Mx|Prof|Frau|Herrn?|Sra?|Señora?|Mme|Mlle|Monsieur|Madame|Doctor|Captain|Nurse)"

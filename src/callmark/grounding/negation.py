@@ -13,6 +13,7 @@ from typing import NamedTuple
 from callmark.grounding.numbers import language_of
 from callmark.grounding.polar_keys import OPPOSITES, SAYING, root
 from callmark.grounding.spans import Span
+from callmark.grounding.text import blank_signs, tokens_in
 
 FURTHEST_PART = 16  # words between a kind of thing and a part of it
 NEAR_PREDICATE = 5  # words after a verb in which its predicate stands
@@ -358,6 +359,7 @@ _FOREIGN = {
     "es": frozenset("el la los las un una y no con sin pero hay tiene".split()),
     "fr": frozenset("le la les un une et pas de avec sans mais il y dispose".split()),
 }
+_NOT_ENGLISH = _ELSEWHERE.union(*_FOREIGN.values())
 _BEYOND_LATIN = re.compile(r"[^\W\d_\u0000-\u024f\u1e00-\u1eff]{2}")
 _WORD = re.compile(r"\b[^\W\d_]+\b")  # `hat` is a word, in `HAT023` it is none
 LEAST = 3  # common words that give a language away
@@ -371,7 +373,12 @@ def grammar_of(text: str) -> str:
     found = language_of(text)
     if found != "en":
         return found
-    counted = Counter(_WORD.findall(text.casefold()))
+    plain = blank_signs(text)
+    # Letters between two word boundaries are a token without digits: no other is asked for.
+    words = _WORD.findall(text.casefold()) if plain is None else tokens_in(plain)
+    if _NOT_ENGLISH.isdisjoint(words):
+        return "en"
+    counted = Counter(words)
 
     def count(known: frozenset[str]) -> int:
         return sum(map(counted.__getitem__, known & counted.keys()))

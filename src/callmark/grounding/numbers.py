@@ -11,6 +11,8 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from callmark.grounding.text import blank_signs, letters_in
+
 if TYPE_CHECKING:
     import babel
 
@@ -327,6 +329,8 @@ def count_words(text: str) -> Counter[str]:
 def _language_of(text: str, locale: str | None) -> str:
     if locale is not None and locale[:2] in _TIMES:
         return locale[:2]
+    if _not_english().isdisjoint(_words_of(text)):
+        return "en"
     counted = count_words(text)
     counts = {
         language: sum(map(counted.__getitem__, telling & counted.keys()))
@@ -376,11 +380,17 @@ def _may_count_one(words: Sequence[str], at: int, first: frozenset[str]) -> bool
 @lru_cache(maxsize=8)  # several questions are asked of an answer and of what the user said
 def _words_of(text: str) -> tuple[str, ...]:
     """In lower case."""
-    if text.isascii():
-        return tuple(_WORD.findall(text.lower()))
+    plain = blank_signs(text)
+    if plain is not None:
+        return tuple(letters_in(plain))
     words = _WORD.findall(text)
     folded = {word: word.casefold() for word in set(words)}
     return tuple(map(folded.__getitem__, words))
+
+
+@lru_cache(maxsize=1)
+def _not_english() -> frozenset[str]:
+    return frozenset().union(*(words for one, words in _TELLING.items() if one != "en"))
 
 
 @lru_cache(maxsize=1)

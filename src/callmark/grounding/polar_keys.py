@@ -286,6 +286,9 @@ class PolarKey:
         return found[0] if len(states) == 1 else None
 
 
+MOST_ASKED = 1 << 10
+
+
 class PolarShape:
     """Records with the same keys, as those of a list are."""
 
@@ -302,6 +305,8 @@ class PolarShape:
         that anybody would say."""
         asked = (key, above, is_unknown, is_listed)
         if asked not in self._known:
+            if len(self._known) >= MOST_ASKED:
+                self._known.clear()  # a shape is kept, and records may have any key
             self._known[asked] = self._find_words(*asked)
         return self._known[asked]
 
@@ -340,6 +345,11 @@ class PolarShape:
                 is_state = True
         stems = tuple(map(root, core))
         return KeyWords(stems, root("".join(core)), needed, manner, (), is_state)
+
+
+@lru_cache(maxsize=1 << 9)  # a tool's results have the same keys, sample after sample
+def shape_with(keys: tuple[str, ...], around: tuple[str, ...]) -> PolarShape:
+    return PolarShape(keys, around)
 
 
 def _spellings(key: str) -> Iterator[str]:

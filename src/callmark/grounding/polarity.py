@@ -27,6 +27,7 @@ from callmark.grounding.polar_keys import (
     PolarShape,
     opposites_of,
     root,
+    shape_with,
     state_of,
     without_prefix,
 )
@@ -122,7 +123,6 @@ class PolarFields:
         self._beginnings: set[str] = set()  # of keys that are written as two words as well
         self._flags: dict[int, bool] = {}
         self._shape_by_record: dict[int, PolarShape] = {}
-        self._shapes: dict[tuple[tuple[str, ...], tuple[str, ...]], PolarShape] = {}
         self._tree = tree
         for record in tree.records:
             self._add(record)
@@ -217,10 +217,7 @@ class PolarFields:
             *(field.key for field in above),
             *dict.fromkeys(child.key for child in record.children[:NEAREST_KEYS]),
         )
-        shape = self._shapes.get((keys, around))
-        if shape is None:
-            shape = self._shapes[keys, around] = PolarShape(keys, around)
-        self._shape_by_record[record.number] = shape
+        shape = self._shape_by_record[record.number] = shape_with(keys, around)
         return shape
 
     def _is_of_flags(self, record: ResultRecord | None) -> bool:

@@ -308,6 +308,11 @@ def unit_of_key(words: tuple[str, ...]) -> str:
     return _NAMES.get(pair) or _NAMES.get(last, "")
 
 
+def ends_in_unit(words: tuple[str, ...], unit: str) -> bool:
+    """`flour_g` is in grams, if so many kilograms are stated; by itself it may be anything."""
+    return bool(words) and words[-1] in _KEY_CONTEXT and _NAMES.get(words[-1]) == unit
+
+
 def unit_called(name: str) -> str:
     """What the value of a field `currency` or `unit` names."""
     name = name.strip()

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from datetime import date, timedelta
-from itertools import islice
+from itertools import combinations, islice
 from typing import NamedTuple
 
 from callmark.grounding.dates import Moment
@@ -26,6 +26,7 @@ from callmark.grounding.values import Value
 
 MOST_FIELDS = 60  # of the records that are looked through
 MOST_BASES = 12
+MOST_TIMES = 5  # of one record that are set against each other
 LONGEST_TEXT = 600  # characters of a text of a result in which a term may be named
 HOURS_A_DAY = 24
 A_DAY = HOURS_A_DAY * 60
@@ -195,6 +196,7 @@ class Reckoning:
         told = [one for one in own if not words.isdisjoint(key_stems(one.key)) and _moments_of(one)]
         stated = near.beside or near.before
         first = list(dict.fromkeys(_dates_of(stated, self._years)))[:MOST_BASES]
+        told = told if len(told) > 1 or first else own
         held = list(_dates_of((m for one in told or own for m in _moments_of(one)), self._years))
         pool = list(dict.fromkeys([*first, *held, *([] if told else self._days_said)]))
         pool = pool[: 2 * MOST_BASES]
@@ -242,6 +244,22 @@ class Reckoning:
                 is_found = is_found or apart == seconds
         return is_found and close <= LIKELY * 2 * seconds
 
+    def minutes_apart(self, minutes: int, records: list[ResultRecord]) -> bool:
+        """From one time of a record to another, over midnight if neither has its day."""
+        for record in records[:MOST_BASES]:
+            moments = [one for field in record.fields[:MOST_FIELDS] for one in _moments_of(field)]
+            times = [one for one in moments if one.hour is not None]
+            if len(times) <= MOST_TIMES:
+                for one, other in combinations(times, 2):
+                    if minutes in _minutes_between(one, other):
+                        return True
+        return False
+
+    def years_apart(self, years: int) -> bool:
+        """Between two years that the results name, or the birthdays of one in them."""
+        known = [int(one) for one in self._index.years if one.isdecimal()][:MOST_TIMES]
+        return any(abs(one - other) in (years, years + 1) for one, other in combinations(known, 2))
+
     def lasts(self, number: int) -> bool:
         """`21:30` of 1290 seconds, `1:45` of 105 minutes."""
         fields = self._index.numbers.get(number * SCALE, ())
@@ -256,6 +274,14 @@ class Reckoning:
             if one.second is not None and not one.has_day
         }
         return found if len(found) <= 2 * MOST_BASES else set()
+
+
+def _minutes_between(one: Moment, other: Moment) -> tuple[int, ...]:
+    apart = 60 * ((other.hour or 0) - (one.hour or 0)) + (other.minute or 0) - (one.minute or 0)
+    days = [next(_dates_of((moment,), ()), None) for moment in (one, other)]
+    if days[0] is not None and days[1] is not None:
+        return (abs(apart + A_DAY * (days[1] - days[0]).days),)
+    return (apart % A_DAY, -apart % A_DAY)
 
 
 def _minutes_of(field: Field) -> Iterator[int]:

@@ -18,9 +18,11 @@ from callmark.grounding.text import (
     BEFORE_DIGITS,
     BEFORE_LOWER,
     ByteOffsets,
+    blank_signs,
     lower,
     once,
     place_words,
+    tokens_in,
 )
 from callmark.grounding.values import Value, break_literal_newlines, find_values
 from callmark.records.samples import Extractor
@@ -31,7 +33,8 @@ _MARKER = re.compile(r"(?<![^\W_])Integration(?:\*\*|__|[*_`])?[:：](?:\*\*|__|
 # A mark inside quotation marks or brackets (`.”`, `.)`) ends what they hold, not the sentence that
 # they stand in. Emphasis is no text: what follows it counts. East Asian marks need no white space.
 _END = re.compile(
-    r"(?<![.!?…])[.!?…]++[*_]*+(?=\s|$)|[。！？]++(?![\"'”’»›)\]}`」』）】〉》])[*_]*+"
+    r"[.!?…。！？](?:(?<=[.!?…])(?<![.!?…][.!?…])[.!?…]*+[*_]*+(?=\s|$)"
+    r"|(?<=[。！？])[。！？]*+(?![\"'”’»›)\]}`」』）】〉》])[*_]*+)"
 )
 _TRIM_END = " \t\r\n\u00a0\u202f\u3000.!?…。！？*"
 _TRIM_START = " \t\r\u00a0\u202f\u3000"
@@ -228,6 +231,15 @@ _PROPOSED = re.compile(
 )
 
 
+# The first words of all that it finds, but for those with letters beyond ASCII.
+_PROPOSING = frozenset(
+    """
+    would do shall should may can could please let i we you if to in might soll bitte ich wenn falls
+    quiere quisiera por puedo voy si voulez souhaitez veuillez je pourriez
+    """.split()
+)
+
+
 # What may be open before a value: not what `would be kept`, or until when `you can cancel`.
 _OFFERED = re.compile(
     r"\b(?:would you like|do you want|shall i|should i|may i|can you|could you|please|let me know"
@@ -287,16 +299,16 @@ class Outline:
     @once
     def words(self) -> frozenset[str]:
         """In lower case. A rule whose words are not among them need not look any further."""
-        if "_" in self.text:
-            return frozenset(_ANY_WORD.findall(self._lower))
-        return frozenset(self._placed[0])
+        if "_" not in self.text:
+            return frozenset(self._placed[0])
+        plain = blank_signs(self.text)
+        return frozenset(_ANY_WORD.findall(self._lower) if plain is None else tokens_in(plain))
 
     @once
     def _placed(self) -> tuple[list[str], list[int]]:
         """The words in lower case, and where they begin."""
-        if self.text.isascii():
-            placed = place_words(self.text)
-            return placed.words, placed.starts
+        if blank_signs(self.text) is not None:
+            return place_words(self.text)[:2]
         starts = [one.start() for one in _PLACED_WORD.finditer(self._lower)]
         return _PLACED_WORD.findall(self._lower), starts
 
@@ -409,11 +421,26 @@ class Outline:
         """A question, an offer, a plan, a request: nothing that is claimed to be so."""
         found = self._proposed.get(sentence)
         if found is None:
-            found = self._proposed[sentence] = (
-                _QUESTION.match(self.text, sentence[1]) is not None
-                or _PROPOSED.search(self.text, *sentence) is not None
-            )
+            found = self._proposed[sentence] = _QUESTION.match(
+                self.text, sentence[1]
+            ) is not None or self._proposes(sentence)
         return found
+
+    def _proposes(self, sentence: Span) -> bool:
+        places = self._proposing
+        if places is None:
+            return _PROPOSED.search(self.text, *sentence) is not None
+        first = bisect_left(places, sentence[0])
+        last = bisect_left(places, sentence[1], lo=first)
+        return any(_PROPOSED.match(self.text, at, sentence[1]) for at in places[first:last])
+
+    @once
+    def _proposing(self) -> list[int] | None:
+        """Where words stand that may begin an offer; None: the whole text has to be searched."""
+        if blank_signs(self.text) is None:
+            return None
+        words, starts = self._placed
+        return [at for word, at in zip(words, starts, strict=True) if word in _PROPOSING]
 
     def is_offered(self, value: Value) -> bool:
         """The same of one value: in a question, or after the words of an offer in its clause."""

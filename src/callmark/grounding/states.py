@@ -24,7 +24,7 @@ from callmark.grounding.record_tree import (
 )
 from callmark.grounding.siblings import words_of_name
 from callmark.grounding.spans import Outline, Span
-from callmark.grounding.text import STOP_WORDS, fold, place_words
+from callmark.grounding.text import STOP_WORDS, fold, lower, place_words
 from callmark.grounding.values import Value
 
 LONGEST = 40  # characters of a text that is a state or a kind
@@ -155,15 +155,28 @@ def _read_families() -> tuple[dict[str, list[KnownState]], set[KnownState]]:
 
 
 _STATES, _PASSED = _read_families()
-_ANY_STATE = re.compile(
-    r"(?<!\w)(?:"
-    + "|".join(
-        re.escape(name).replace(r"\ ", r"[\s_-]") for name in sorted(_STATES, key=len, reverse=True)
-    )
-    + r")(?!\w)",
-    re.IGNORECASE,
-)
 STATE_WORDS = frozenset(name.split()[0] for name in _STATES)
+_HEAD = re.compile(r"[^\W_]+")
+
+
+def _match_state(text: str, place: int) -> re.Match[str] | None:
+    """A state that is named here, the longest name first."""
+    head = _HEAD.match(text, place)
+    named = None if head is None else _names_with(lower(head[0]))
+    return None if named is None else named.match(text, place)
+
+
+@lru_cache(maxsize=len(STATE_WORDS))
+def _names_with(head: str) -> re.Pattern[str] | None:
+    """Those that begin with this word: all of them as one pattern take long at each place."""
+    if head not in STATE_WORDS:
+        return None
+    names = [name for name in _STATES if name.split()[0] == head]
+    ordered = (re.escape(name) for name in sorted(names, key=len, reverse=True))
+    either = "|".join(name.replace(r"\ ", r"[\s_-]") for name in ordered)
+    return re.compile(rf"(?<!\w)(?:{either})(?!\w)", re.IGNORECASE)
+
+
 # The verb that a state is said with, and the small words between.
 _SAID = re.compile(
     r"(?:\b(?:is|are|was|were|remains?|stays?|stands at|(?:marked|listed|shown|shows?|showing"
@@ -239,7 +252,7 @@ class StateFields:
         words = STATE_WORDS & outline.words if self._fields else frozenset[str]()
         end = 0
         for place in outline.places_of(words):
-            found = _ANY_STATE.match(outline.text, place) if place >= end else None
+            found = _match_state(outline.text, place) if place >= end else None
             if found is None:
                 continue
             end = found.end()

@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import accumulate
+from itertools import accumulate, compress, count
 from operator import add
 from typing import Generic, NamedTuple, TypeVar, overload
 
@@ -57,7 +58,12 @@ def token_pattern(text: str) -> re.Pattern[str]:
 
 def is_plain(text: str) -> bool:
     """No combining marks, and no script without blanks: `’` and `é` are as plain as ASCII."""
-    return text.isascii() or all(map(_is_plain, set(_NOT_ASCII.findall(text))))
+    return text.isascii() or all(map(_is_plain, _beyond_ascii(text)))
+
+
+@lru_cache(maxsize=16)  # several questions are asked of one answer
+def _beyond_ascii(text: str) -> frozenset[str]:
+    return frozenset(_NOT_ASCII.findall(text))
 
 
 @lru_cache(maxsize=1 << 10)
@@ -124,6 +130,55 @@ class once(Generic[Owner, T]):  # noqa: N801 - a decorator, written as `property
         return found
 
 
+@lru_cache(maxsize=1 << 8)
+def _is_sign(char: str) -> bool:
+    """No letter and no digit, and none with what stands beside it or once it is folded."""
+    folded = fold(char)
+    return (
+        _is_plain(char)
+        and not char.isalnum()
+        and len(folded) <= 1
+        and not any(map(str.isalnum, folded))
+    )
+
+
+@lru_cache(maxsize=8)  # several rules ask for the words of one answer
+def blank_signs(text: str) -> str | None:
+    """The text with blanks for the signs beyond ASCII: `’`, `–`, `•`. None where it has letters or
+    digits beyond it, whose words only a pattern can tell."""
+    if not text.isascii():
+        for char in _beyond_ascii(text):
+            if not _is_sign(char):
+                return None
+            text = text.replace(char, " ")
+    return text
+
+
+def _table(kept: Callable[[str], bool]) -> dict[int, str]:
+    return {code: char.lower() if kept(char) else " " for code in range(128) if (char := chr(code))}
+
+
+# Two to three times as fast as a pattern, where there are none but ASCII letters.
+_TOKENS = _table(lambda char: char.isalnum() or char == "_")
+_WORDS = _table(str.isalnum)
+_LETTERS = _table(str.isalpha)
+
+
+def tokens_in(plain: str) -> list[str]:
+    """What `\\w+` finds in a text without signs, in lower case."""
+    return plain.translate(_TOKENS).split()
+
+
+def words_in(plain: str) -> list[str]:
+    """What `[^\\W_]+` finds in it, in lower case."""
+    return plain.translate(_WORDS).split()
+
+
+def letters_in(plain: str) -> list[str]:
+    """What `[^\\W\\d_]+` finds in it, in lower case."""
+    return plain.translate(_LETTERS).split()
+
+
 class PlacedWords(NamedTuple):
     """The words of a text, folded, and where each of them begins and ends in it."""
 
@@ -134,11 +189,31 @@ class PlacedWords(NamedTuple):
 
 @lru_cache(maxsize=4)  # several rules look for names in one answer
 def place_words(text: str) -> PlacedWords:
-    words: list[str] = _PLACED_WORD.findall(text)
-    starts = [one.start() for one in _PLACED_WORD.finditer(text)]
-    ends = list(map(add, starts, map(len, words)))
-    folded = _PLACED_WORD.findall(text.lower()) if text.isascii() else fold_words(words)
-    return PlacedWords(folded, starts, ends)
+    plain = blank_signs(text)
+    if plain is None:
+        found: list[str] = _PLACED_WORD.findall(text)
+        words = fold_words(found)
+        starts = [one.start() for one in _PLACED_WORD.finditer(text)]
+        return PlacedWords(words, starts, list(map(add, starts, map(len, found))))
+    return _place_all(plain.translate(_WORDS))
+
+
+@lru_cache(maxsize=4)
+def place_tokens(text: str) -> PlacedWords | None:
+    """The same of what `\\w+` finds; None where only a pattern can tell."""
+    if "_" not in text:
+        return None if blank_signs(text) is None else place_words(text)
+    plain = blank_signs(text)
+    return None if plain is None else _place_all(plain.translate(_TOKENS))
+
+
+def _place_all(spaced: str) -> PlacedWords:
+    # Pieces between single blanks, some of them empty: each begins one after the end of the last.
+    pieces = spaced.split(" ")
+    sizes = accumulate(map(len, pieces), initial=0)
+    starts = list(compress(map(add, sizes, count()), pieces))
+    words = list(filter(None, pieces))
+    return PlacedWords(words, starts, list(map(add, starts, map(len, words))))
 
 
 class Folded:
@@ -237,35 +312,27 @@ def find_at_boundaries(needle: str, haystack: str) -> int:
 class ByteOffsets:
     """Character offset → UTF-8 byte offset, for many offsets of one text."""
 
-    __slots__ = ("_ascii", "_known", "_marks", "_text")
-
-    _STEP = 64
+    __slots__ = ("_more", "_places", "_text")
 
     def __init__(self, text: str) -> None:
-        self._text = text
-        self._ascii = text.isascii()
-        self._marks: list[int] | None = None  # byte offset of every 64th character
-        self._known: dict[int, int] = {}
+        self._text = None if text.isascii() else text
+        self._places: list[int] | None = None  # right after each character of several bytes
+        self._more = [0]  # so many bytes more than characters up to each of them
 
     def __call__(self, position: int) -> int:
-        if self._ascii:
+        if self._text is None:
             return position
-        known = self._known.get(position)
-        if known is None:
-            known = self._known[position] = self._measure(position)
-        return known
-
-    def _measure(self, position: int) -> int:
-        if self._marks is None:
-            chunks = range(0, len(self._text), self._STEP)
-            sizes = (_size(self._text[at : at + self._STEP]) for at in chunks)
-            self._marks = list(accumulate(sizes, initial=0))
-        mark = position // self._STEP
-        return self._marks[mark] + _size(self._text[mark * self._STEP : position])
+        if self._places is None:
+            self._places = [one.end() for one in _NOT_ASCII.finditer(self._text)]
+            wide = map(_width, _NOT_ASCII.findall(self._text))
+            self._more = list(accumulate(wide, initial=0))
+        return position + self._more[bisect_right(self._places, position)]
 
 
-def _size(text: str) -> int:
-    return len(text.encode("utf-8", "surrogatepass"))
+def _width(char: str) -> int:
+    """Its bytes, but for the first."""
+    code = ord(char)
+    return 1 if code < 0x800 else 2 if code < 0x10000 else 3
 
 
 def char_offset(text: str, byte_offset: int) -> int:

@@ -130,10 +130,15 @@ def _compile(
         token = token.replace(r"(?<!\w)", rf"(?<![^\W{UNSPACED}])(?<![{joining_marks()}])")
         token = token.replace(r"[^\W\d_]", rf"(?:[^\W\d_{UNSPACED}]|[{joining_marks()}])")
         token = token.replace(r"(?P<more>\w*)", rf"(?P<more>[^\W{UNSPACED}]*)")
-    hot = '[\\d_#`"“„«‹「『‘' + ("@" if at else "") + ("/" if scheme else "")
-    hot += "]" + (r"|\.(?=\S)" if domain else "")
-    if apostrophe:  # `don't` quotes nothing
-        hot += rf"|'(?<![^\W{'' if plain else UNSPACED}]')"
+    signs = '\\d_#`"“„«‹「『‘' + ("@" if at else "") + ("/" if scheme else "")
+    hot = f"[{signs}]"
+    if domain or apostrophe:
+        # One set of characters at its head: only so a pattern skips what is none of them.
+        hot = f"[{signs}{'.' * domain}{chr(39) * apostrophe}](?:(?<=[{signs}])"
+        hot += r"|(?<=\.)(?=\S)" if domain else ""
+        if apostrophe:  # `don't` quotes nothing
+            hot += rf"|(?<=')(?<![^\W{'' if plain else UNSPACED}]')"
+        hot += ")"
     return re.compile(token), re.compile(hot)
 
 

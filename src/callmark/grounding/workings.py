@@ -81,7 +81,7 @@ def readings_of(values: Iterable[Value]) -> list[int]:
     ]
 
 
-def _worked(found: arithmetic.Sum) -> Worked:
+def worked_of(found: arithmetic.Sum) -> Worked:
     because = " and ".join(map(decimal_text, found.operands))
     return Worked(found.rule, f"a {found.rule} of {because}")
 
@@ -206,15 +206,7 @@ class Workings:
         ) or arithmetic.of_two(value, [one.readings[0] for one in run])
         if found is None or self._is_digit_apart(value, found):
             return None
-        return _worked(found)
-
-    def may_be_sum(self, value: Value) -> bool:
-        """Do two of the few numbers that the results hold make it, whatever the words say?"""
-        numbers = list(self.index.numbers)
-        return (
-            len(numbers) <= FEW_NUMBERS
-            and work_out(self._wanted(value), numbers, sums, at_most=1.0) is not None
-        )
+        return worked_of(found)
 
     def _is_digit_apart(self, value: Value, found: arithmetic.Sum) -> bool:
         """$7.76 from 3.76 and 4: any amount is a digit that stands somewhere away from a like one.
@@ -281,7 +273,7 @@ class Workings:
                 or share_of(wanted, part, wholes, AT_HAND / 2)
             )
             if found is not None:
-                return _worked(found)
+                return worked_of(found)
         ways: list[tuple[Steps, bool]] = [(shares, True)]
         if not is_share:
             is_compared = is_row or any(
@@ -315,7 +307,7 @@ class Workings:
             operands += more(value, sentence)
             found = work_out(wanted, operands, steps, at_most)
             if found is not None and not self._is_digit_apart(value, found):
-                return _worked(found)
+                return worked_of(found)
         return None
 
     def _cues(self, value: Value, sentence: Span) -> str:

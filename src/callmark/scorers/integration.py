@@ -26,11 +26,13 @@ from callmark.grounding.record_tree import Field, RecordIndex, RecordTree
 from callmark.grounding.spans import Outline, Span, marker_spans, sentences
 from callmark.grounding.text import (
     asks_for_information,
+    blank_signs,
     char_offsets,
     find_number_words,
     fold,
     is_time_span,
     once,
+    words_in,
 )
 from callmark.grounding.values import Value, find_values, readings_in_any_locale
 from callmark.records.jsontext import Json, canonical_json
@@ -53,7 +55,8 @@ def tokens_of(text: str) -> list[str]:
 @lru_cache(maxsize=1 << 7)
 def _long_tokens(text: str) -> tuple[str, ...]:
     """Remembered: a system prompt comes back with every sample."""
-    return tuple(_TOLD_TOKEN.findall(fold(text)))
+    plain = blank_signs(text)
+    return tuple(_TOLD_TOKEN.findall(fold(text)) if plain is None else words_in(plain))
 
 
 class ToldWords:

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from callmark.grounding.match import resolved_id, stands_in
+from callmark.grounding.resolvers import resolved_id, stands_in
 from callmark.records.jsontext import Json, plain_object
 from callmark.records.results import PrivacyFinding, PrivacyScore
 from callmark.scorers.pii import KINDS, PiiHit, find_pii, severities

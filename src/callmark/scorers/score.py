@@ -14,7 +14,7 @@ from callmark.errors import PluginError, place_in
 from callmark.grounding.dates import Moment
 from callmark.grounding.evidence import flat
 from callmark.grounding.record_tree import RecordTree, number_of
-from callmark.grounding.text import admits_failure, fold
+from callmark.grounding.text import admits_failure, blank_signs, fold, tokens_in
 from callmark.grounding.values import identifier_key, values_of
 from callmark.records.jsontext import Json, NotJson, canonical_json, parse_json
 from callmark.records.problems import hint
@@ -79,7 +79,8 @@ class _Stated:
     """The answer as words, neighbours and values: a leaf is looked up, never searched for."""
 
     def __init__(self, reading: TrialReading) -> None:
-        tokens = _TOKEN.findall(fold(reading.text))
+        plain = blank_signs(reading.text)
+        tokens = _TOKEN.findall(fold(reading.text)) if plain is None else tokens_in(plain)
         self._words = set(tokens)
         self._pairs = set(pairwise(tokens))
         self.numbers: set[int] = set()

@@ -329,7 +329,7 @@ def _check_polarity(
     binder: Binder,
     registry: Registry,
 ) -> Iterator[StatementFinding]:
-    changes = list(_changes(reading, registry))
+    changes: list[tuple[int | None, set[str]]] | None = None  # hardly ever asked for
     for said in PolarFields(tree).said_in(outline, binder):
         field = said.polar.field
         turn = reading.turn_at(said.start)
@@ -344,6 +344,8 @@ def _check_polarity(
         ):  # `please check whether it is on`
             continue
         since = field.record.served.turn
+        if changes is None:
+            changes = list(_changes(reading, registry))
         is_reported = reading.reports.hold(said.polar.words.stems, turn)
         if is_reported or any(
             (turn is None or at is None or at < turn)

@@ -23,7 +23,15 @@ from callmark.records.report import (
 )
 from callmark.records.results import Better
 from callmark.stats.estimates import bounds_one_sided, deciding_n
-from callmark.summary.metrics import CHECKS, FLAGGED, INVENTED, UNCHANGED, UNCHECKED, Measure
+from callmark.summary.metrics import (
+    CHECKS,
+    FLAGGED,
+    INVENTED,
+    UNCHANGED,
+    UNCHECKED,
+    Measure,
+    count_of,
+)
 
 PERF_BUDGET = "perf_budget_sec_per_100"
 FIXTURES = "fixture_hit_rate"
@@ -510,7 +518,7 @@ def _open_ruling(
     if metric.value is None:
         return _Ruling(status="inconclusive", reason=metric.reason or "no value")
     if metric.n < context.min_eligible and not rule.any_n:
-        few = f"{metric.n} samples behind it, {context.min_eligible} are needed"
+        few = f"{count_of(metric.n, 'sample')} behind it, {context.min_eligible} are needed"
         reason = f"{few} {TOO_FEW}"
         return _Ruling(status="inconclusive", reason=reason)
     if rule.name == FLAGGED and context.unchecked_share > MOST_UNCHECKED:

@@ -42,6 +42,11 @@ UNCHECKED = "unchecked_share"
 INVENTED = "invented_argument_rate"
 
 
+def count_of(count: int, noun: str) -> str:
+    """`1 sample`, `0 samples`, `15 samples`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
 def label_of(name: str) -> str:
     """Of a gate or metric. A plug-in's measure has no words but its own name."""
     found = wording.METRICS.get(name)

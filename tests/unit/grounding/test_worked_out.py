@@ -240,3 +240,32 @@ def test_the_end_of_an_identifier_names_it():
     rows = {"readings": [{"sensor": "GH-B1", "pct": 83.5}, {"sensor": "GH-B2", "pct": 85.5}]}
     assert [row for row in statements("B1 reads 83.5 and B2 85.5.", rows) if row[1] in FLAGS] == []
     assert ("B3", "unsupported", "value") in statements("B3 reads 83.5.", rows)
+
+
+FEW = [
+    ({"hourly_rate": 45, "hours_logged": 32, "name": "Dee"}, "Her bill should be £{}.", "1,440"),
+    ({"size_gb": 500, "used_gb": 410, "mount": "/data"}, "/data is {}% full.", "82"),
+    ({"flour_g": 1250, "water_g": 875, "loaves": 2}, "You need {} kg of flour.", "1.25"),
+    ({"opened": "2025-02-08T03:12:00Z", "closed": "2025-02-08T04:47:00Z"}, "It took {} minutes.", "95"),
+    ({"bedtime": "23:10", "wakeup": "06:40", "score": 81}, "You were in bed {} hours.", "7.5"),
+    ({"inicio": "2024-09-10", "clausura": "2024-10-05"}, "Hasta la clausura pasan {} días.", "25"),
+    ({"subtotal": 240, "coupon": {"pct_off": 15}}, "You'd pay {} for them.", "204"),
+    ({"construit_en": "1934", "inspection": "2022"}, "Le pont avait {} ans.", "88"),
+    ({"games": [{"pts": 98}, {"pts": 110}, {"pts": 104}, {"pts": 92}]}, "They score {}.", "101"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("record", "answer", "right"), FEW)
+def test_of_few_numbers_one_step_needs_no_word(record, answer, right):
+    def flagged(text):
+        return [row for row in statements(answer.format(text), record) if row[1] in FLAGS]
+
+    assert not flagged(right)
+    number = right.replace(",", "")
+    assert flagged(f"{float(number) * 1.37:.{2 if '.' in number else 0}f}")
+
+
+def test_a_year_may_stand_in_a_key():
+    town = {"town": "Altenried", "residents_2023": 7105}
+    assert statements("Altenried had 7105 in 2023.", town)[-1][1:] == ("unchecked", "word")
+    assert statements("Altenried had 7105 in 2024.", town)[-1][1] == "unsupported"

@@ -99,7 +99,8 @@ class SampleList {
     const standing = facet("status").find((one) => one in MARKS);
     const lost = standing === "not scored";
     const state = fails.length && !lost ? "bad" : MARKS[standing] ?? "good";
-    const trial = trials[row] ? ` · trial ${trials[row]}` : "";
+    // A checkpoint of a series is named below; it is no trial.
+    const trial = trials[row] && !facet("checkpoint").length ? ` · trial ${trials[row]}` : "";
     const scores = numbers.filter((one) => one.values[row] !== null)
       .map((one) => `${one.label} ${shareOrCount(one.values[row])}`).join("  ");
     const option = make("div", {
@@ -109,7 +110,7 @@ class SampleList {
       make("span", { class: `sign ${state}`, "aria-label": fails.length && !lost ? this.label("fails") : standing ?? "nothing to look at", role: "img" }, SIGNS[state]),
       make("span", { class: "id" }, ids[row] + trial),
       make("span", { class: "text quiet" }, texts[row].split("\n")[0]),
-      make("span", { class: "small quiet" }, [facet("like").join(", ").replaceAll("`", "") || (fails.length ? `${this.label("fails")} ${fails.length}` : ""), scores, facet("kind").join(" ")].filter(Boolean).join(" · ")));
+      make("span", { class: "small quiet" }, [facet("like").join(", ").replaceAll("`", "") || fails.map((one) => wordOf("metrics", one)).join(", "), scores, facet("kind").join(" ")].filter(Boolean).join(" · ")));
     option.style.transform = `translateY(${at * ROW}px)`;
     option.addEventListener("click", () => {
       this.current = at;

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from callmark.cli.dataset_accept import main as accept_main
 from callmark.cli.dataset_import import main as import_main
 from callmark.config import load_config
 from callmark.datasets.accept import accept_item, accept_observed
@@ -179,6 +180,44 @@ def test_accepting_while_importing_is_the_same(made):
     accepted = made("--per-step", "--accept")
     observed = made("--per-step")
     assert accepted == {name: accept_item(item) for name, item in observed.items()}
+
+
+def test_a_hole_of_the_log_is_no_gap_in_the_fixtures(made, capsys):
+    """A call that nothing answered in the log: its own recording runs, whether or not what was
+    observed is expected, and nobody accepts the sample by accident."""
+    cut = talk("cut", "C-3", 3.5, "cy@mail.example")
+    cut["messages"] = cut["messages"][:-2]
+    talks = [talk(), cut]
+    for options in ((), ("--expect", "observed"), ("--expect", "observed", "--accept")):
+        item = made(*options, talks=talks)["cut"]
+        assert [one["name"] for one in item["metadata"]["unanswered_calls"]] == ["cancel_order"]
+        assert bool(item["metadata"].get("observed")) == bool(options)
+        report, results = play()
+        assert report.counts.unresolved == 0
+        assert "fail" not in statuses(report).values()
+        assert [one.status for one in results["cut"].tool_trace] == ["ok", "unanswered"]
+
+    made("--expect", "observed", talks=talks)
+    capsys.readouterr()
+    accept_main(["set.jsonl", "--all"])
+    said = capsys.readouterr().out
+    assert "1 sample accepted, 1 still merely observed" in said
+    assert "the log lacks the result of a call: cut." in said
+    assert accept_observed(Path("set.jsonl"), ["cut"]).accepted == 1  # by name: on purpose
+
+    # Another call than the one that the log left open is missed as ever.
+    made(talks=talks)
+    others = answers()
+    others[1]["messages"][-1]["tool_calls"] = [call("cancel_order", "C-4", 2)]
+    assert play(others)[0].counts.unresolved == 1
+
+
+def test_a_step_has_no_hole(made):
+    cut = talk()
+    cut["messages"] = cut["messages"][:-2]
+    items = made("--per-step", "--accept", talks=[cut])
+    assert not any("unanswered_calls" in item["metadata"] for item in items.values())
+    assert not any(item["metadata"].get("observed") for item in items.values())
 
 
 def test_secrets_and_personal_data_are_gone_everywhere(made):
