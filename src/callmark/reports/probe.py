@@ -123,7 +123,7 @@ def _series_blocks(series: SeriesResult) -> Iterator[Block]:
     yield line()
     yield Table(
         ("checkpoint", "valid calls", "95 % interval", "change", "p", "decision", "wrong tool",
-         "other format", ""),
+         "other format", "standing"),
         tuple(map(_point_row, series.points)),
         frozenset({1, 3, 4, 6, 7}),
     )  # fmt: skip
