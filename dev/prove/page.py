@@ -179,11 +179,11 @@ def _gate_rows(findings: Sequence[Finding]) -> Iterator[str]:
 _PAGE = """\
 # The proof
 
-A scorer that nobody has tried to fool is not to be believed. So faults are planted into answers
-whose true scores are known by construction, and the whole pipeline has to give them back: exactly
-as many as were planted, in exactly the numbers that they touch, and in no other.
+Do not believe a scorer that nobody has tried to fool. So faults are planted in answers whose true
+scores are known by construction, and the whole pipeline has to find them: exactly as many as were
+planted, in exactly the numbers that they touch, and in no others.
 
-This page is written by `make prove`. Whoever runs it gets the same page, byte for byte:
+`make prove` writes this page, the same on every machine, byte for byte:
 
 ```
 make prove                                  # all of it: writes this page, exit 1 on any difference
@@ -203,7 +203,7 @@ not touch.) Every dataset goes through `callmark run` with the replay runner: re
 scorer, summary, gates.
 
 - **Sample by sample**, the numbers of a result line that the report is made of are compared with
-  the truth that stands beside the answers. Who planted it knows it and does not ask the scorer.
+  the truth kept beside the answers, which comes from planting the fault, never from the scorer.
   (How much of the results is copied, and where arguments come from, is only added up again here;
   below, under Statements, it is planted.)
 - **Metric by metric**, the report (all metrics, the blocks per locale, slice and tool, the
@@ -246,10 +246,10 @@ The rules of [scoring](scoring.md) are about records: which value belongs to whi
 another world is made for them: for each seed {stated} samples with a list of boats, flights or
 cabins (price, fee, currency, sizes with units, dates, yes, no and null, states, opening hours), a
 second call that does something, and an answer of 14 sentences and list items, read with `claims`.
-Where every statement of it begins and ends and which label it has is known when it is written, and
-so is, for each kind of mistake, the rule that has to flag it and the leaf that the flag must name.
+The writer of an answer knows where each statement begins and ends and which label it has; of each
+kind of mistake it also knows the rule that has to flag it and the leaf that the flag must name.
 
-Compared are: every statement with place and label, every flag with its rule and leaf, invented
+What is compared: every statement with place and label, every flag with its rule and leaf, invented
 arguments with their paths, whether it is a copy, precision, recall and F1, the counts of the report
 by label, rule and origin, and all metrics. (Metrics of chance are left out: two worlds may have as
 many boats. Strict ones as well: no leaf is keyed.) The right answers have {right} statements and
@@ -260,25 +260,24 @@ many boats. Strict ones as well: no leaf is keyed.) The right answers have {righ
 {stated_table}
 
 `found`: came back with every statement as written, the flags on the mistake and none beside it.
-{alone} of the answers have the mistake; `flagged_sample_rate` and `invented_argument_rate` are made
-binding at 0.05, the others as they ship but binding. Flags of advisory rules fail no gate; the
-denied answer fails because nothing in it counts any more. All {stated_kinds} kinds together, one in
-an answer: {all_found} of {all_planted} found.
+{alone} of the answers have the mistake. `flagged_sample_rate` and `invented_argument_rate` are made
+binding at 0.05; the other gates keep their bounds and are made binding. Flags of advisory rules
+fail no gate; the denied answer fails because nothing in it counts any more. All {stated_kinds}
+kinds together, one in an answer: {all_found} of {all_planted} found.
 
-**What no rule sees**, by design. It is planted as well, and comes back as it was written: without a
-flag.
+**What no rule sees**, by design. These mistakes are planted too, and none is flagged:
 
 | mistake | why | answers | flags |
 |---|---|---|---|
 {unseen_table}
 
-These figures say that the rules do what they say, where results and sentences are as clear as here.
-How often they find the mistakes of real answers, and how often they are wrong, is measured on real
-answers: [agreement](agreement.md) and [the campaign](campaign.md).
+These figures show that the rules do what they promise where results and sentences are as clear as
+here. How often they find the mistakes of real answers, and how often they are wrong, is measured on
+real answers: [agreement](agreement.md) and [the campaign](campaign.md).
 
-## What else holds it
+## What else is tested
 
-Transformations that must not change a score (another order of samples, shards, other ids,
-irrelevant results, another order of JSON keys, NFC and NFD, CRLF and LF), and that more evidence
-never lowers grounding, are tests of their own: `tests/property/test_metamorphic.py`.
+`tests/property/test_metamorphic.py` tests transformations that must not change a score (another
+order of samples, shards, other ids, irrelevant results, another order of JSON keys, NFC and NFD,
+CRLF and LF), and that more evidence never lowers grounding.
 """

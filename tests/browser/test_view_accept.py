@@ -94,7 +94,7 @@ def test_judging_is_a_post_that_names_the_sample(judged, tmp_path):
 
 def test_the_same_by_flag(judged, capsys):
     assert main(["dataset", "accept", str(judged), "--all", "--reject", "Bonn"]) == 0
-    assert "2 samples are accepted, 1 rejected" in capsys.readouterr().out
+    assert "2 samples accepted, 1 rejected" in capsys.readouterr().out
     assert expectations(judged) == {
         "Ulm": (False, True),
         "Bonn": (False, False),

@@ -35,7 +35,7 @@ def talks(tmp_path: Path) -> Path:
 def test_import_says_what_it_made_and_what_comes_next(callmark, talks, tmp_path):
     finished = callmark("dataset", "import", talks, "--out", "data.jsonl", "--report", "r.json")
     assert finished.returncode == 0, finished.stderr
-    assert "data.jsonl: 1 samples from" in finished.stdout
+    assert "data.jsonl: 1 sample from" in finished.stdout
     assert "tool_without_schema" in finished.stdout
     report = json.loads((tmp_path / "r.json").read_text("utf-8"))
     assert report["format"] == "openai"

@@ -62,6 +62,16 @@ def test_two_scorings_of_one_log_are_equal(callmark, tmp_path):
     assert json.loads((tmp_path / "r.json").read_text("utf-8"))["warnings"] == []
 
 
+def test_f12_no_secret_of_a_log_reaches_results_or_page(callmark, tmp_path):
+    key = "sk-abcdefghijklmnopqrstuvwxyz"
+    messages = [{"role": "user", "content": f"Use {key}."}, {"role": "assistant", "content": key}]
+    (tmp_path / "log.jsonl").write_text(json.dumps({"messages": messages}) + "\n")
+    callmark("score", "log.jsonl")
+    made = [path for path in (tmp_path / "runs").rglob("*") if path.is_file()]
+    assert {path.name for path in made} >= {"results.jsonl", "report.html"}
+    assert not [path.name for path in made if key.encode() in path.read_bytes()]
+
+
 def test_what_is_left_out_of_a_log_is_said(callmark, tmp_path):
     asked = {"id": "asked", "messages": [{"role": "user", "content": "Hello?"}]}
     (tmp_path / "logs").mkdir()

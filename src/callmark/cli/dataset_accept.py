@@ -8,6 +8,9 @@ from pathlib import Path
 from callmark.cli.options import CommandParser
 from callmark.errors import UsageError
 from callmark.reports.layout import line, write
+from callmark.summary.metrics import count_of
+
+SHOWN_HOLES = 5
 
 
 def build_parser() -> CommandParser:
@@ -30,7 +33,9 @@ def build_parser() -> CommandParser:
     )
     parser.add_argument("dataset", type=Path, metavar="DATASET")
     parser.add_argument("ids", nargs="*", metavar="ID", help="the samples to accept")
-    parser.add_argument("--all", action="store_true", help="every sample that is merely observed")
+    parser.add_argument(
+        "--all", action="store_true", help="every observed sample whose calls all have a result"
+    )
     parser.add_argument(
         "--reject",
         action="append",
@@ -54,7 +59,17 @@ def main(arguments: list[str]) -> int:
     ids = None if options.all else options.ids
     done = accept_observed(options.dataset, ids, options.out, rejected=options.reject)
     place = options.out or options.dataset
-    left = f", {done.left} are still merely observed" if done.left else ""
+    left = f", {done.left} still merely observed" if done.left else ""
     rejected = f", {done.rejected} rejected" if done.rejected else ""
-    write([line(f"{place}: {done.accepted} samples are accepted{rejected}{left}")], sys.stdout)
+    blocks = [line(f"{place}: {count_of(done.accepted, 'sample')} accepted{rejected}{left}")]
+    if done.holes:
+        more = len(done.holes) - SHOWN_HOLES
+        named = ", ".join(done.holes[:SHOWN_HOLES]) + (f" and {more} more" if more > 0 else "")
+        blocks.append(
+            line(
+                f"not accepted, because the log lacks the result of a call: {named}. Add a fixture"
+                " and accept them by name, or import with --per-step."
+            )
+        )
+    write(blocks, sys.stdout)
     return 0

@@ -13,6 +13,7 @@ from callmark.cli.options import CommandParser, add_groups, refuse_options
 from callmark.cli.recording import LIVE, live_options
 from callmark.errors import UsageError
 from callmark.reports.layout import Block, Cell, Style, Table, TextLine, line, one_line, write
+from callmark.summary.metrics import count_of
 
 if TYPE_CHECKING:
     from callmark.broker.broker import ToolBroker
@@ -148,7 +149,7 @@ def _blocks(folder: str, check: FixtureCheck, is_ok: bool) -> Iterator[Block]:
     from callmark.records.jsontext import canonical_json
 
     verdict = Cell("PASS", "good") if is_ok else Cell("FAIL", "bad")
-    yield TextLine((verdict, Cell(f"  {folder}: {check.fixtures} fixtures")))
+    yield TextLine((verdict, Cell(f"  {folder}: {count_of(check.fixtures, 'fixture')}")))
     rows = {"all spellings": check.total, **check.by_variant}
     if check.expected.calls:
         rows["calls that the dataset expects"] = check.expected

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
@@ -268,7 +269,7 @@ def main(arguments: list[str]) -> int:
     from callmark.probe.nulls import NullCache
     from callmark.probe.run import report_bytes
     from callmark.reports.html.probe import write_probe_page
-    from callmark.reports.probe import probe_blocks, probe_markdown, quiet_lines
+    from callmark.reports.probe import next_blocks, probe_blocks, probe_markdown, quiet_lines
 
     forms = own_forms_of(options)
     series = series_of(vars(options))
@@ -301,7 +302,12 @@ def main(arguments: list[str]) -> int:
     )
     append_step_summary(lambda: probe_markdown(report))
     if not options.quiet:
-        write(probe_blocks(report, verbose=options.verbose), sys.stdout, FOLD)
+        kept, page = (
+            next((path for path, ending in forms.items() if ending == wanted), None)
+            for wanted in (".json", ".html")
+        )
+        steps = next_blocks(report, kept, page)
+        write(chain(probe_blocks(report, verbose=options.verbose), steps), sys.stdout, FOLD)
     else:
         write(quiet_lines(report), sys.stdout)
         say_warnings(report.warnings)

@@ -113,8 +113,9 @@ def _show_probe(path: Path, cases: Sequence[str], checkpoint: str | None) -> int
         report = of_checkpoint(report, checkpoint)
     if not cases:
         write(case_list_blocks(report), sys.stdout)
-    for case in cases:
-        write(case_blocks(*find_case(report, case)), sys.stdout)
+    for number, case in enumerate(cases):
+        rule = [line(), line("─" * RULED, "quiet")] if number else []
+        write([*rule, *case_blocks(*find_case(report, case))], sys.stdout)
     return 0
 
 

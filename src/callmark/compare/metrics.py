@@ -45,21 +45,18 @@ from callmark.stats.estimates import (
     tango,
 )
 from callmark.summary.failing import PASSING_F1
-from callmark.summary.gates import GATES
+from callmark.summary.gates import better_is
 from callmark.summary.metrics import (
     Definition,
     Pair,
     Subset,
     cluster_labels,
+    count_of,
     defined_parts,
     measure_definition,
 )
 from callmark.summary.trials import NOT_APPLICABLE, Samples, TrialPlace
 
-# Of metrics that no gate judges; a gate knows its own direction.
-_LOWER = frozenset(
-    {"chance_f1", "copy_ratio", "integration_delta_lax_minus_strict", "unchecked_share"}
-)
 _COUNTED_FLAGS = frozenset({"contaminated"})  # columns of a count that hold only yes and no
 
 
@@ -99,12 +96,6 @@ class _Both(NamedTuple):
     a: SampledValue
     b: SampledValue
     positions: Sequence[int]
-
-
-def better_is(metric: str) -> Better:
-    if metric in GATES:
-        return GATES[metric].better
-    return "lower" if metric in _LOWER else "higher"
 
 
 class PairedSides:
@@ -422,7 +413,7 @@ def decide(found: Mapping[str, Ruling], past: OwnPast | None = None) -> tuple[De
     if past is None or not past.fallen_count:
         return _decide_by_metrics(found)
     decision, reason = _decide_by_metrics(found)
-    many = "1 sample" if past.fallen_count == 1 else f"{past.fallen_count} samples"
+    many = count_of(past.fallen_count, "sample")
     fell = f"{many} fell below {'its' if past.fallen_count == 1 else 'their'} own past"
     return "regression", f"{reason}; {fell}" if decision == "regression" else fell
 
@@ -477,5 +468,7 @@ def _decision(
     if bound is None:
         return "inconclusive", "fewer than two independent samples"
     needed = fewest_alike(margin)
-    hint = f"; {pairs.n} samples, at least {needed} are needed" if pairs.n < needed else ""
+    hint = (
+        f"; {count_of(pairs.n, 'sample')}, at least {needed} are needed" if pairs.n < needed else ""
+    )
     return "inconclusive", f"B may be worse by {-bound:.3f}, the margin is {margin:g}{hint}"

@@ -14,7 +14,7 @@ from callmark.datasets.seal import DATASET, sealed_line
 from callmark.errors import UsageError
 from callmark.records.jsontext import want_object
 from callmark.records.problems import hint
-from callmark.records.samples import sample_id_of
+from callmark.records.samples import UNANSWERED, sample_id_of
 from callmark.store.files import (
     Line,
     atomic_writer,
@@ -30,11 +30,13 @@ _OBSERVED = ("observed", "call_sequence", "call_match", "required_facts")
 
 
 class Acceptance(msgspec.Struct, frozen=True):
-    """How many samples were accepted and rejected, and how many are still merely observed."""
+    """How many samples were accepted and rejected, and how many are still merely observed. `holes`
+    of these were to be accepted too, but the log lacks the result of a call of theirs."""
 
     accepted: int
     rejected: int
     left: int
+    holes: tuple[str, ...] = ()
 
 
 Judge = Callable[[Item], Item]
@@ -51,6 +53,12 @@ def accept_item(item: Item) -> Item:
         checks = given if isinstance(given, list) else [given]
         metadata["checks"] = [*checks, {"calls_at_most": 0}]
     return {**item, "metadata": metadata}
+
+
+def has_hole(item: Item) -> bool:
+    """Whether the log that the item comes from lacks the result of a call. Nobody can build an
+    answer on it, so the item stays what was observed, unless somebody accepts it by name."""
+    return bool(want_object(item.get("metadata")).get(UNANSWERED))
 
 
 def reject_item(item: Item) -> Item:
@@ -70,12 +78,14 @@ def accept_observed(
     rejected: Collection[str] = (),
 ) -> Acceptance:
     """Writes the dataset to `out`, or in its own place, with the samples of these ids accepted;
-    None: all that are merely observed and not `rejected`. Other lines stay as they are, byte for
-    byte; a header that pins the items pins the new ones."""
+    None: all that are merely observed, not `rejected` and without a hole. Other lines stay as they
+    are, byte for byte; a header that pins the items pins the new ones."""
     with open_dataset(dataset) as opened:
-        observed = [one.sample_id for one in opened.samples() if one.expectation.observed]
+        seen = [one for one in opened.samples() if one.expectation.observed]
+    observed = [one.sample_id for one in seen]
     refused = frozenset(rejected)
-    chosen = frozenset(set(observed) - refused if ids is None else ids)
+    holes = [one.sample_id for one in seen if one.expectation.unanswered and ids is None]
+    chosen = frozenset(set(observed) - refused - set(holes) if ids is None else ids)
     unknown = sorted((chosen | refused).difference(observed))
     if unknown:
         what = "expects nothing that was merely observed, or is not there"
@@ -96,7 +106,8 @@ def accept_observed(
             stream.write(sealed_line(*header, {DATASET: hasher.hexdigest()} if is_pinned else {}))
         for data in _body(dataset, judged, header):
             stream.write(data)
-    return Acceptance(len(chosen), len(refused), len(observed) - len(judged))
+    left = tuple(one for one in holes if one not in refused)
+    return Acceptance(len(chosen), len(refused), len(observed) - len(judged), left)
 
 
 def _header_of(dataset: Path) -> tuple[Line, Item] | None:

@@ -98,7 +98,8 @@ def _announced_by(word: str) -> int:
 _SUM = _Cue(
     r"""
     (?:sub)?total\w* sum\b altogether\b combined\b in_all\b overall\b together\b adds?_up\b
-    comes?_to\b round[-\s]trip\b gesamt\w* insgesamt\b zusammen\b summe\b suma\b juntos\b
+    comes?_to\b brings?_(?:\w+_){0,3}to\b makes?\b giving\b round[-\s]trip\b gesamt\w*
+    insgesamt\b zusammen\b summe\b suma\b juntos\b
     somme\b ensemble\b au_total\b en_total\b en_tout\b
     """
 )

@@ -39,7 +39,10 @@ from callmark.records.statements import FLAGS, StatementLabel
 
 NEAR_STATED = 4  # numbers before one that may be the same in another unit
 MOST_OWN = 8  # values of one record under one key; with more, nobody can say which is meant
+YEAR_DIGITS = 4
 SMALL = 13  # a whole number below it stands in every result
+_SERVED_FLAGS: frozenset[StatementLabel] = frozenset(("misattributed", "wrong_field"))
+_SHORT_CODE = re.compile(r"[A-Za-z]{1,3}\d{1,3}")
 _CUT = re.compile(r"(?:…|\.\.\.)[-_/:]?$")
 _IT = re.compile(r"[\s*_]*(?:it|they|he|she|es|sie|er|il|elle|ils|elles)\b", re.IGNORECASE)
 _UNIT = re.compile(r"[ \u00a0-]?([^\W\d_]{1,12})")
@@ -122,7 +125,9 @@ class Checker:
     def check(self) -> Iterator[StatementFinding]:
         for at, value in enumerate(self.values):
             finding = self._judge(at, value)
-            if value.readings and finding.label not in FLAGS:
+            # What is said of the wrong thing was served all the same.
+            is_known = finding.label not in FLAGS or finding.label in _SERVED_FLAGS
+            if value.readings and is_known:
                 self._remember(value)
                 if finding.label in ("calculated", "derived"):
                     self._worked_out.setdefault(abs(value.readings[0]), finding)
@@ -175,6 +180,7 @@ class Checker:
             or self._identifier(value, sentence)
             or self._not_claimed(value, sentence)
             or self._implied(value, sentence, in_two=True)
+            or self._of_few(value)
             or self._mismatched(value, wrong)
             or self._unsupported(value)
         )
@@ -197,6 +203,8 @@ class Checker:
             return self._found(value, "unchecked", "site")
         if value.kind in ("url", "email"):
             return self._found(value, "unsupported", "link")
+        if len(value.text) == YEAR_DIGITS and self.index.names_a_key(value.text):
+            return self._found(value, "unchecked", "word")  # `residents_2023`
         if self.index.is_prose:
             return self._found(value, "unsupported", "prose")
         sentence = self.outline.sentence_at(value.start)
@@ -366,9 +374,11 @@ class Checker:
         return None if field is None else self._found(value, "supported", "name", field)
 
     def _ending(self, value: Value) -> StatementFinding | None:
-        """`ending in 7880`, and four digits or more of an identifier; `pricing-…-q2wlz`."""
-        if value.kind == "identifier" and _CUT.search(
-            self.text[max(0, value.start - 4) : value.start]
+        """`ending in 7880`, and four digits or more of an identifier; `pricing-…-q2wlz`; `B1`,
+        where one is called `GH-B1`."""
+        if value.kind == "identifier" and (
+            _SHORT_CODE.fullmatch(value.text)
+            or _CUT.search(self.text[max(0, value.start - 4) : value.start])
         ):
             field = self.index.ends_with(value.key)
             return None if field is None else self._found(value, "supported", "ending", field)
@@ -479,6 +489,7 @@ class Checker:
         if not label or is_named_by(label, fields[0]):
             return None
         named = self._binder.named_fields(self._binder.narrow(subject, value), label, value)
+        named = [field for field in named if self.measures.may_be_meant(value, field)]
         if not named or any(self._states(field, value) for field in named):
             return None
         if any(is_named_by(label, field) for field in fields):  # last: there may be many
@@ -607,6 +618,8 @@ class Checker:
             )
         if not named and noun:
             named = self._binder.named_fields(subject, noun, value)
+        # A price under `5 days` is none of days.
+        named = [field for field in named if self.measures.may_be_meant(value, field)]
         if not named or any(self._states(field, value) for field in named):
             return None
         if Slips.is_slip(value, named[0]) and not self.index.is_prose:
@@ -639,6 +652,14 @@ class Checker:
             return None  # a slip is likelier than two steps
         find = self._workings.find_in_two if in_two else self._workings.find
         worked = find(value, sentence)
+        if worked is None:
+            return None
+        return self._found(value, "derived", worked.rule, *worked.fields, because=worked.because)
+
+    def _of_few(self, value: Value) -> StatementFinding | None:
+        if self.index.is_prose:
+            return None
+        worked = self._workings.find_among_few(value)
         if worked is None:
             return None
         return self._found(value, "derived", worked.rule, *worked.fields, because=worked.because)

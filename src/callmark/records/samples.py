@@ -231,6 +231,8 @@ CallMatch = Literal["exact", "unordered", "superset"]
 DEFAULT_SPAN_CAP = 3
 # The prompt of a log that does not say what was asked: nobody can tell what the user gave.
 NOT_RECORDED = "(what was asked is not recorded)"
+# What an import puts down of the calls that nothing answers in the log.
+UNANSWERED = "unanswered_calls"
 DEFAULT_STRICT_KEYS = ("summary", "lines", "count", "top_k", "results", "hits", "content")
 MARKER = "Integration:"
 
@@ -269,10 +271,12 @@ class ExpectedCall(msgspec.Struct, frozen=True):
 
 class Expectation(msgspec.Struct, frozen=True, kw_only=True):
     """The scored part of an item's metadata, parsed once. `observed`: it says what some model did,
-    and nobody has said yet that this is right: other calls are a change, not a mistake."""
+    and nobody has said yet that this is right: other calls are a change, not a mistake.
+    `unanswered`: calls whose results the log does not hold, so that no fixture can."""
 
     kind: Kind
     calls: tuple[ExpectedCall, ...] = ()
+    unanswered: tuple[ExpectedCall, ...] = ()
     call_match: CallMatch = "exact"
     retry: bool = False
     required_facts: tuple[str | int | float, ...] = ()
@@ -358,6 +362,7 @@ def expectation_of(metadata: Mapping[str, Json]) -> Expectation:
     return Expectation(
         kind=_kind_of(metadata, behaviour, expects_calls=bool(calls)),
         calls=calls,
+        unanswered=tuple([_expected_call(one, lenient) for one in want_list(get(UNANSWERED))]),
         call_match=_call_match_of(get("call_match")),
         retry=behaviour == "retry",
         required_facts=_facts_of(get("required_facts")),

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from pathlib import Path
 from typing import NamedTuple, assert_never
 
 import msgspec
@@ -31,11 +34,22 @@ from callmark.reports.compare import (
     decision_line,
     sign_text,
 )
-from callmark.reports.layout import Block, Cell, Style, Table, TextLine, line, one_line, round_text
+from callmark.reports.layout import (
+    Block,
+    Cell,
+    Style,
+    Table,
+    TextLine,
+    command,
+    line,
+    one_line,
+    round_text,
+)
 from callmark.reports.markdown import as_text, fit_sections, fold_lines, table
 from callmark.reports.word_diff import DiffPiece, diff_words
 
 SHOWN_CASES = 6
+SHOWN_NEXT = 3
 SHOWN_GROUPS = 8
 SHOWN_CHANGES = 4
 LONGEST_CAUSE = 100
@@ -61,8 +75,12 @@ def result_blocks(report: ProbeReport) -> Iterator[Block]:
     """What the probes and their nulls found."""
     if report.series is not None:
         yield from _series_blocks(report.series)
+    alone, first = len(report.results) == 1, 0
+    cases = _all_cases(report)
     for one in report.results:
-        yield from _result_blocks(one, sides_of(report), alone=len(report.results) == 1)
+        last = first + (len(one.case_names) if one.result.evidence is not None else 0)
+        yield from _result_blocks(one, cases[first:last], sides_of(report), alone=alone)
+        first = last
     if not report.results:
         yield line("NOTHING PROBED  the suite holds no tool_use_fidelity", "warn")
     if report.nulls is not None:
@@ -250,14 +268,17 @@ def _names(count: int) -> str:
     return "names" if count == 1 else "name"
 
 
-def _result_blocks(one: ProbeResult, sides: Sides, *, alone: bool) -> Iterator[Block]:
+def _result_blocks(
+    one: ProbeResult, cases: Sequence[NumberedCase], sides: Sides, *, alone: bool
+) -> Iterator[Block]:
     result, evidence = one.result, one.result.evidence
     if not alone:
         yield line(result.name, "strong")
     yield answer_line(result, sides)
     if evidence is None:
         return
-    yield line(f"{result.verdict} by the point rule: {result.message}", indent=2)
+    said = "" if result.message == _sentence(result, sides) else f": {result.message}"
+    yield line(f"{result.verdict} by the point rule{said}", indent=2)
     if result.decision_reason is not None:
         yield line(f"decision: {result.decision_reason}", indent=2)
     if (told := format_line(result)) is not None:
@@ -273,11 +294,11 @@ def _result_blocks(one: ProbeResult, sides: Sides, *, alone: bool) -> Iterator[B
     yield line()
     yield _by_tool(evidence.cases)
     yield from _failure_lines(evidence)
-    yield from _list("lost", _lost(one, evidence.cases), "bad")
-    yield from _list("with a wrong tool", _list_invented(one, evidence.cases), "bad")
-    yield from _list("without a valid call in either view", _both_fail(one, evidence), "warn")
-    yield from _list("with other arguments", _changed(one, evidence.cases), "plain")
-    yield from _list("gained", _gained(one, evidence.cases), "good")
+    yield from _list("lost", _lost(cases), "bad")
+    yield from _list("with a wrong tool", _list_invented(cases), "bad")
+    yield from _list("without a valid call in either view", _both_fail(cases), "warn")
+    yield from _list("with other arguments", _changed(cases), "plain")
+    yield from _list("gained", _gained(cases), "good")
 
 
 CHECKS = {
@@ -390,27 +411,39 @@ def _by_tool(cases: Sequence[CaseOutcome]) -> Table:
     return Table(columns, tuple(rows), frozenset({1, 2, 3, 4}))
 
 
-def _lost(one: ProbeResult, cases: Sequence[CaseOutcome]) -> list[str]:
+class NumberedCase(NamedTuple):
+    """A case with the number by which `callmark show` knows it."""
+
+    number: int
+    name: str
+    outcome: CaseOutcome
+
+    def __str__(self) -> str:
+        return f"case {self.number}, {one_line(self.name, LONGEST_NAME)}"
+
+
+def _lost(cases: Sequence[NumberedCase]) -> list[str]:
     return [
-        f"{_show(name)}: {case.tuned.reason or 'no valid call'}"
-        for name, case in zip(one.case_names, cases, strict=True)
-        if case.base.valid and not case.tuned.valid
+        f"{one}: {one.outcome.tuned.reason or 'no valid call'}"
+        for one in cases
+        if one.outcome.base.valid and not one.outcome.tuned.valid
     ]
 
 
-def _gained(one: ProbeResult, cases: Sequence[CaseOutcome]) -> list[str]:
+def _gained(cases: Sequence[NumberedCase]) -> list[str]:
+    found = ((one, one.outcome.base) for one in cases if one.outcome.standing == "gained")
     return [
-        f"{_show(name)}: {case.base.cause or case.base.reason or 'no valid call'} in the base view"
-        for name, case in zip(one.case_names, cases, strict=True)
-        if case.standing == "gained"
+        f"{one}: {base.cause or base.reason or 'no valid call'} in the base view"
+        for one, base in found
     ]
 
 
-def _list_invented(one: ProbeResult, cases: Sequence[CaseOutcome]) -> list[str]:
+def _list_invented(cases: Sequence[NumberedCase]) -> list[str]:
+    found = ((one, one.outcome.tuned.call) for one in cases if one.outcome.hallucinated)
     return [
-        f"{_show(name)}: calls {case.tuned.call.name}, expected {case.gold_tool_name}"
-        for name, case in zip(one.case_names, cases, strict=True)
-        if case.hallucinated and case.tuned.call is not None
+        f"{one}: calls {call.name}, expected {one.outcome.gold_tool_name}"
+        for one, call in found
+        if call is not None
     ]
 
 
@@ -433,19 +466,16 @@ def _failure_lines(evidence: ProbeEvidence) -> Iterator[Block]:
         yield line(f"{count} × {len(more)} other reasons (--json lists all)", "quiet", indent=2)
 
 
-def _both_fail(one: ProbeResult, evidence: ProbeEvidence) -> list[str]:
-    return [
-        f"{_show(name)}: {case.tuned.cause or case.tuned.reason or 'no valid call'}"
-        for name, case in zip(one.case_names, evidence.cases, strict=True)
-        if case.standing == "both_fail"
-    ]
+def _both_fail(cases: Sequence[NumberedCase]) -> list[str]:
+    found = ((one, one.outcome.tuned) for one in cases if one.outcome.standing == "both_fail")
+    return [f"{one}: {tuned.cause or tuned.reason or 'no valid call'}" for one, tuned in found]
 
 
-def _changed(one: ProbeResult, cases: Sequence[CaseOutcome]) -> list[str]:
+def _changed(cases: Sequence[NumberedCase]) -> list[str]:
     return [
-        f"{_show(name)}: {'; '.join(map(change_text, case.changes[:SHOWN_CHANGES]))}"
-        for name, case in zip(one.case_names, cases, strict=True)
-        if case.changes
+        f"{one}: {'; '.join(map(change_text, one.outcome.changes[:SHOWN_CHANGES]))}"
+        for one in cases
+        if one.outcome.changes
     ]
 
 
@@ -478,7 +508,7 @@ def case_list_blocks(report: ProbeReport) -> Iterator[Block]:
             Cell(case.tuned.cause or ""),
             Cell(one_line(name, LONGEST_NAME)),
         )
-        for number, (name, case) in enumerate(_all_cases(report), start=1)
+        for number, name, case in _all_cases(report)
     ]
     yield Table(
         ("case", "standing", "expected tool", "why", "prompt"),
@@ -500,10 +530,10 @@ def of_checkpoint(report: ProbeReport, label: str) -> ProbeReport:
     return msgspec.structs.replace(report, results=(last,))
 
 
-def find_case(report: ProbeReport, wanted: str) -> tuple[int, str, CaseOutcome]:
-    """One case by its number (from 1) or its name, with both; raises BadInput."""
-    cases = list(_all_cases(report))
-    found = [at for at, (name, _) in enumerate(cases) if name == wanted]
+def find_case(report: ProbeReport, wanted: str) -> NumberedCase:
+    """One case by its number (from 1) or its name; raises BadInput."""
+    cases = _all_cases(report)
+    found = [at for at, one in enumerate(cases) if one.name == wanted]
     if not found and wanted.isdecimal() and 1 <= int(wanted) <= len(cases):
         found = [int(wanted) - 1]
     if len(found) != 1:
@@ -511,13 +541,32 @@ def find_case(report: ProbeReport, wanted: str) -> tuple[int, str, CaseOutcome]:
         raise BadInput(
             f"{one_line(wanted, LONGEST_NAME)}: {why}: give its number, 1 to {len(cases)}"
         )
-    return found[0] + 1, *cases[found[0]]
+    return cases[found[0]]
 
 
-def _all_cases(report: ProbeReport) -> Iterator[tuple[str, CaseOutcome]]:
-    for one in report.results:
-        if one.result.evidence is not None:
-            yield from zip(one.case_names, one.result.evidence.cases, strict=True)
+def next_blocks(report: ProbeReport, kept: Path | None, page: Path | None) -> Iterator[Block]:
+    """Where what both views wrote can be read: the page, and the cases worth a look."""
+    cases = _all_cases(report)
+    worth = {one.number: None for one in cases if one.outcome.standing == "lost"}
+    worth |= {one.number: None for one in cases if one.outcome.hallucinated}
+    yield line()
+    yield line("next", "strong")
+    if page is not None:
+        yield line(f"{page}: both answers to every case in a browser", indent=2)
+    if kept is None:
+        yield line("--json FILE keeps what both views wrote; callmark show FILE shows it", indent=2)
+    else:
+        shown = "".join(f" {number}" for number in list(worth)[:SHOWN_NEXT])
+        yield command(f"callmark show {shlex.quote(str(kept))}{shown}", indent=2)
+
+
+def _all_cases(report: ProbeReport) -> list[NumberedCase]:
+    pairs = (
+        zip(one.case_names, one.result.evidence.cases, strict=True)
+        for one in report.results
+        if one.result.evidence is not None
+    )
+    return [NumberedCase(at, *pair) for at, pair in enumerate(chain.from_iterable(pairs), start=1)]
 
 
 def case_blocks(number: int, name: str, case: CaseOutcome) -> Iterator[Block]:
@@ -571,10 +620,6 @@ def _list(what: str, cases: Sequence[str], style: Style) -> Iterator[Block]:
     yield from (line(text, indent=2) for text in cases[:SHOWN_CASES])
     if len(cases) > SHOWN_CASES:
         yield line(f"and {len(cases) - SHOWN_CASES} more (--json lists all)", "quiet", indent=2)
-
-
-def _show(name: str) -> str:
-    return one_line(name, LONGEST_NAME)
 
 
 def null_lines(nulls: NullResult | None) -> Iterator[TextLine]:

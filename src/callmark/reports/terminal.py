@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from callmark.records.jsontext import Json
 from callmark.records.report import (
@@ -33,6 +33,7 @@ from callmark.summary.failing import StatementList, explain_flag
 from callmark.summary.gates import policy_sentence, wanted_text
 from callmark.summary.metrics import (
     UNCHANGED,
+    count_of,
     in_words,
     label_of,
     label_words,
@@ -114,7 +115,8 @@ def log_blocks(
 def gate_text(outcome: GateOutcome) -> str:
     """What a gate saw and wanted, in one line."""
     loosened = ", LOOSENED" if outcome.loosened else ""
-    about = f"{outcome.n} samples; {policy_text(outcome)}; bound from {outcome.source}{loosened}"
+    bound = f"bound from {outcome.source}{loosened}"
+    about = f"{count_of(outcome.n, 'sample')}; {policy_text(outcome)}; {bound}"
     reason = f"; {in_words(outcome.reason)}" if outcome.reason else ""
     label = label_of(outcome.name)
     named = label if label == outcome.name else f"{label} ({outcome.name})"
@@ -152,9 +154,9 @@ def verdict_text(report: Report) -> str:
     if report.verdict != "pass":
         return in_words(report.verdict_reason)
     found = Counter(outcome.status for outcome in report.gates)
-    told = [f"{found['pass']} gates passed"]
+    told = [f"{count_of(found['pass'], 'gate')} passed"]
     if found["warn"]:
-        told.append(f"{found['warn']} warning{'s' if found['warn'] > 1 else ''}")
+        told.append(count_of(found["warn"], "warning"))
     if found["inconclusive"]:
         told.append(f"{found['inconclusive']} inconclusive")
     return ", ".join(told)
@@ -163,23 +165,30 @@ def verdict_text(report: Report) -> str:
 def counts_text(report: Report) -> Iterator[str]:
     """Samples, trials and, where there are any, spans: a sentence each."""
     counts = report.counts
-    yield (
-        f"{counts.samples} samples: {counts.eligible} eligible, {counts.controls} controls, "
-        f"{counts.negative_controls} negative controls, {counts.clarify} clarify, "
-        f"{counts.unclassified} unclassified"
-    )
-    yield (
-        f"{counts.trials} trials: {counts.trials_error} errors, {counts.trials_missing} missing; "
-        f"{counts.unresolved} samples with a call without a fixture"
-    )
+    kinds = {
+        "eligible": counts.eligible,
+        "controls": counts.controls,
+        "negative controls": counts.negative_controls,
+        "clarify": counts.clarify,
+        "unclassified": counts.unclassified,
+    }
+    yield _told(count_of(counts.samples, "sample"), kinds)
+    lost = {"not scored": counts.trials_error, "missing": counts.trials_missing}
+    missed = f"{count_of(counts.unresolved, 'sample')} with a call without a fixture"
+    trials = _told(count_of(counts.trials, "trial"), lost)
+    yield f"{trials}; {missed}" if counts.unresolved else trials
     grounding = report.grounding
     if grounding.spans:
-        values = ", ".join(f"{n} {label_words(label)}" for label, n in grounding.values.items())
-        yield (
-            f"all answers: {grounding.grounded_lax} of {grounding.spans} spans grounded "
-            f"({grounding.grounded_strict} strictly); values: {values}"
-        )
+        spans = f"all answers: {grounding.grounded_lax} of {grounding.spans} spans grounded"
+        values = {label_words(label): count for label, count in grounding.values.items()}
+        yield _told(f"{spans} ({grounding.grounded_strict} strictly); values", values)
     yield from notable_texts(report)
+
+
+def _told(what: str, parts: Mapping[str, int]) -> str:
+    """`20 samples: 14 eligible, 6 controls`; of what there is none nothing is said."""
+    told = ", ".join(f"{count} {name}" for name, count in parts.items() if count)
+    return f"{what}: {told}" if told else what
 
 
 def notable_texts(report: Report) -> Iterator[str]:
@@ -229,7 +238,7 @@ def power_text(power: Power) -> str:
     first, *others = power.at
     more = "".join(f", {one.rate:.2f} in {_percent(one.fails)}" for one in others)
     said = f"a true rate of {first.rate:.2f} fails in {_percent(first.fails)} of runs{more}"
-    return f"{power.n} samples: {said} ({label_of(power.gate)})"
+    return f"{count_of(power.n, 'sample')}: {said} ({label_of(power.gate)})"
 
 
 def _percent(share: float) -> str:
@@ -332,10 +341,12 @@ def _facts(report: Report, *, verbose: bool) -> Iterator[Block]:
     need = f" ({counts.eligible} need a tool)" if counts.eligible else ""
     first, *others = (*time_texts(report), "")
     took = f"{first}{told}" if first else f"{counts.trials} trials{told}"
-    yield line(f"{counts.samples} samples{need}, {took}", indent=2)
+    yield line(f"{count_of(counts.samples, 'sample')}{need}, {took}", indent=2)
     yield from (line(text, "quiet", indent=2) for text in filter(None, others))
     if counts.unresolved:
-        yield line(f"{counts.unresolved} samples with a call without a fixture", indent=2)
+        yield line(
+            f"{count_of(counts.unresolved, 'sample')} with a call without a fixture", indent=2
+        )
     yield from (line(text, indent=2) for text in notable_texts(report))
     if report.repeat is not None:
         yield line(repeat_text(report.repeat), indent=2)

@@ -415,9 +415,8 @@ class _Play:
                 return _refuse(entry, "invalid_arguments", what)
             case Miss() as miss:
                 is_wrong = self._is_wrong(entry)
-                expectation = self.input.sample.expectation
-                if (expectation.is_step or expectation.observed) and not is_wrong:
-                    return entry  # it was made like this, and nothing was recorded that answered it
+                if not is_wrong and self._was_unanswered(entry):
+                    return entry
                 return msgspec.structs.replace(
                     entry,
                     status="wrong_call" if is_wrong else "miss",
@@ -426,6 +425,17 @@ class _Play:
                 )
             case other:
                 assert_never(other)
+
+    def _was_unanswered(self, entry: TraceEntry) -> bool:
+        """Whether the call was made like this, and nothing was recorded that answered it."""
+        expectation, registry = self.input.sample.expectation, self._registry
+        if expectation.is_step or expectation.observed:
+            return True
+        if not expectation.unanswered:
+            return False
+        left = [expected_call(call, registry) for call in expectation.unanswered]
+        seen = observed_call(entry, registry, frozenset(call.name for call in left))
+        return any(is_same_call(call, seen) for call in left)
 
     def _is_wrong(self, entry: TraceEntry) -> bool:
         """Whether a call without a fixture is the model's mistake: the fixtures hold an answer to

@@ -17,13 +17,12 @@ from callmark.records.report import Metric, MetricBlock, Number, ToolDelta
 from callmark.records.results import Result
 from callmark.records.samples import CALL_FREE, Kind
 from callmark.records.statements import RULES
-from callmark.stats.columns import is_there
+from callmark.stats.columns import NO_CLUSTER, is_there
 from callmark.stats.estimates import SampledValue, Statistic, estimate, interval_95
 from callmark.summary import wording
 from callmark.summary.trials import (
     KIND_CODE,
     KINDS,
-    NO_CLUSTER,
     NOT_APPLICABLE,
     Samples,
     TrialPlace,
@@ -41,6 +40,11 @@ UNCHANGED = "unchanged_rate"
 FLAGGED = "flagged_sample_rate"
 UNCHECKED = "unchecked_share"
 INVENTED = "invented_argument_rate"
+
+
+def count_of(count: int, noun: str) -> str:
+    """`1 sample`, `0 samples`, `15 samples`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def label_of(name: str) -> str:

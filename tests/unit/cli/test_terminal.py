@@ -62,7 +62,7 @@ def shown(record: Report, *, verbose: bool = False, width: int | None = None, **
 
 def test_a_pass_says_how_much_is_open():
     gates = (outcome("a", "pass"), outcome("b", "inconclusive"), outcome("c", "warn"))
-    said = "PASS  1 gates passed, 1 warning, 1 inconclusive\n"
+    said = "PASS  1 gate passed, 1 warning, 1 inconclusive\n"
     assert shown(report(gates=gates)).startswith(said)
 
 

@@ -12,7 +12,7 @@ from callmark.probe.records import is_probe_report, read_probe_report
 from callmark.probe.run import report_bytes
 from callmark.reports.html.probe import probe_head
 from callmark.reports.layout import plain_text
-from callmark.reports.probe import probe_blocks
+from callmark.reports.probe import next_blocks, probe_blocks
 from callmark.reports.word_diff import diff_words
 
 UNCLOSED = GOOD.removesuffix("}")
@@ -93,6 +93,28 @@ def test_f51_arguments_that_changed_are_listed_with_both_values():
     ]
     shown = plain_text(probe_blocks(report_of(found, ["case"])))
     assert '/max_results: (not given) → 3; /query: "rope" → "sail"' in shown
+
+
+def test_f51_every_case_worth_a_look_has_its_number_and_the_command_that_shows_it(tmp_path):
+    found = probe(20, 18, 16)
+    report = report_of(found, [f"name {n}" for n in range(1, 21)])
+    shown = plain_text(probe_blocks(report))
+    assert "case 17, name 17: " in shown
+    kept, page = tmp_path / "probe.json", tmp_path / "probe.html"
+    kept.write_bytes(report_bytes(report))
+    told = plain_text(next_blocks(report, kept, page))
+    assert f"{page}: both answers to every case" in told
+    asked = next(text for text in told.splitlines() if "callmark show" in text).split()
+    assert asked == ["callmark", "show", str(kept), "17", "18"]
+    assert main(asked[1:]) == 0
+    assert "--json FILE" in plain_text(next_blocks(report, None, None))
+
+
+def test_what_the_answer_says_is_not_said_again():
+    report = report_of(both(PROSE, PROSE), ["x"])
+    shown = plain_text(probe_blocks(report))
+    assert shown.count("nothing was preserved and nothing lost") == 1
+    assert "fail by the point rule\n" in shown
 
 
 def test_f51_show_has_both_texts_side_by_side(tmp_path, capsys):

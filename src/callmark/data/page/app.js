@@ -63,8 +63,14 @@ class Page {
   }
 
   count() {
-    byId("to-samples").textContent = `Samples (${this.index.ids.length.toLocaleString("en")})`;
+    const many = this.index.ids.length.toLocaleString("en");
+    byId("to-samples").textContent = this.head.kind === "probe" ? `Cases (${many})` : `Samples (${many})`;
     byId("to-samples").hidden = this.hasNoSamples();
+  }
+
+  // What a row of the list is.
+  noun() {
+    return this.head.kind === "probe" ? "case" : "trial";
   }
 
   // Of several runs only what all of them say together is shown.
@@ -96,7 +102,7 @@ class Page {
   refresh(keep = false) {
     const rows = this.filters.rows();
     byId("found").textContent = rows.length === this.index.ids.length
-      ? plural(rows.length, "trial") : `${rows.length.toLocaleString("en")} of ${plural(this.index.ids.length, "trial")}`;
+      ? plural(rows.length, this.noun()) : `${rows.length.toLocaleString("en")} of ${plural(this.index.ids.length, this.noun())}`;
     byId("list").hidden = rows.length === 0;
     byId("none").hidden = rows.length > 0;
     byId("none").textContent = this.index.ids.length ? "Nothing fits these filters." : "This run has no trials to show.";

@@ -1,7 +1,7 @@
 // Which rows of the index are shown, and in which order.
 
 const ONE_SIDE = { "": "worst first", run: "order of the run", f1: "lowest F1 first" };
-const TWO_SIDES = { "": "flips first", run: "order of the run", drop: "largest drop first" };
+const TWO_SIDES = { "": "what changed first", run: "order of the run", drop: "largest drop first" };
 const NEED_NUMBERS = new Set(["f1", "drop"]);
 
 class Filters {

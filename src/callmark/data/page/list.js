@@ -7,6 +7,11 @@ const MARKS = {
   "not scored": "warn", "falls short": "bad", flagged: "bad", "only warns": "warn", "nothing checked": "quiet", "wrong on both sides": "bad",
 };
 
+// A share or a mean has three digits, a count has none.
+function shareOrCount(number) {
+  return number > 1 && Number.isInteger(number) ? String(number) : threeDigits(number);
+}
+
 class SampleList {
   constructor(box, index, opened) {
     this.box = box;
@@ -94,9 +99,10 @@ class SampleList {
     const standing = facet("status").find((one) => one in MARKS);
     const lost = standing === "not scored";
     const state = fails.length && !lost ? "bad" : MARKS[standing] ?? "good";
-    const trial = trials[row] ? ` · trial ${trials[row]}` : "";
+    // A checkpoint of a series is named below; it is no trial.
+    const trial = trials[row] && !facet("checkpoint").length ? ` · trial ${trials[row]}` : "";
     const scores = numbers.filter((one) => one.values[row] !== null)
-      .map((one) => `${one.label} ${threeDigits(one.values[row])}`).join("  ");
+      .map((one) => `${one.label} ${shareOrCount(one.values[row])}`).join("  ");
     const option = make("div", {
       role: "option", id: `row-${at}`, class: "row",
       "aria-setsize": this.rows.length, "aria-posinset": at + 1,
@@ -104,7 +110,7 @@ class SampleList {
       make("span", { class: `sign ${state}`, "aria-label": fails.length && !lost ? this.label("fails") : standing ?? "nothing to look at", role: "img" }, SIGNS[state]),
       make("span", { class: "id" }, ids[row] + trial),
       make("span", { class: "text quiet" }, texts[row].split("\n")[0]),
-      make("span", { class: "small quiet" }, [facet("like").join(", ").replaceAll("`", "") || (fails.length ? `${this.label("fails")} ${fails.length}` : ""), scores, facet("kind").join(" ")].filter(Boolean).join(" · ")));
+      make("span", { class: "small quiet" }, [facet("like").join(", ").replaceAll("`", "") || fails.map((one) => wordOf("metrics", one)).join(", "), scores, facet("kind").join(" ")].filter(Boolean).join(" · ")));
     option.style.transform = `translateY(${at * ROW}px)`;
     option.addEventListener("click", () => {
       this.current = at;

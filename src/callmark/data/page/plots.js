@@ -59,7 +59,7 @@ function levelBars(plot, top) {
 }
 
 function levelBar(value, series, spread, plot, top) {
-  const filled = make("i", { class: `s${series}` });
+  const filled = make("i", { class: value === 0 ? `s${series} zero` : `s${series}` });
   filled.style.width = `${Math.max(value === null ? 0 : 0.4, (100 * (value ?? 0)) / top)}%`;
   const track = make("span", { class: "track" }, filled);
   if (spread && series === 0) {

@@ -50,7 +50,8 @@ function oneSide(result) {
       talk.evidence()),
     talk.conversation(),
     scores ? folded("Every value and where it comes from", readWith(result), talk.answer.table()) : null,
-    talk.more());
+    talk.more(),
+    talk.dataset());
 }
 
 function readWith(result) {

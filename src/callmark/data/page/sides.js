@@ -14,6 +14,7 @@ function twoSides(sample) {
   const equal = equalCalls(a.result.tool_trace, b.result.tool_trace);
   const sameQuestion = JSON.stringify(a.result.prompt) === JSON.stringify(b.result.prompt);
   const shared = sharedParts(talks, equal);
+  const sameDataset = JSON.stringify(a.result.metadata) === JSON.stringify(b.result.metadata);
   return [
     sameQuestion ? a.question() : null,
     movedScores(sample.sides.map((side) => side.result.scores)),
@@ -23,7 +24,9 @@ function twoSides(sample) {
       sideSection(side.label, sideParts(talks[at], equal, sameQuestion)))),
     legendOfMarks(talks.map((talk) => talk.answer)),
     shared,
-    make("div", { class: "sides more" }, talks.map((talk) => make("div", {}, folded("The whole conversation", talk.conversation()), talk.more()))),
+    make("div", { class: "sides more" }, talks.map((talk, at) =>
+      make("div", {}, folded(`The whole conversation, ${sample.sides[at].label}`, talk.conversation()), talk.more(), sameDataset ? null : talk.dataset()))),
+    sameDataset ? a.dataset() : null,
   ];
 }
 

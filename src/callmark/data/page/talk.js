@@ -147,12 +147,15 @@ class Talk {
   }
 
   more() {
-    const { reasoning, thought_calls: thought, metadata } = this.result;
+    const { reasoning, thought_calls: thought } = this.result;
     return [
       reasoning ? folded("Reasoning", make("div", { class: "text" }, clipped(reasoning, PROMPT))) : null,
       thought ? folded("Calls that it only thought of", thought.map(thoughtCall)) : null,
-      folded("What the dataset says", new JsonTree(metadata, "Metadata").element),
     ];
+  }
+
+  dataset() {
+    return folded("What the dataset says", new JsonTree(this.result.metadata, "Metadata").element);
   }
 }
 

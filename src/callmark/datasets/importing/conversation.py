@@ -16,7 +16,7 @@ from callmark.datasets.importing.catalogue import SourceOffer, name_of_spec, spe
 from callmark.datasets.importing.desk import Desk, Imported, Object
 from callmark.datasets.schema import metadata_problems
 from callmark.records.jsontext import Json, canonical_json, digest, parse_json, want_text
-from callmark.records.samples import NOT_RECORDED
+from callmark.records.samples import NOT_RECORDED, UNANSWERED
 from callmark.records.seams import Reply
 from callmark.records.trace import TraceEntry
 from callmark.runners.messages import replies_of
@@ -60,9 +60,9 @@ def imported_talk(talk: Talk, desk: Desk) -> Imported | None:
     script = list(_script(replies, talk, desk))
     if script:
         item["user_turns"] = script
-    item["metadata"] = _metadata(talk, offer, desk)
-    _note_losses(messages, opening, replies, talk, desk)
     calls = [call for reply in replies for call in reply.calls or ()]
+    item["metadata"] = _metadata(talk, offer, desk) | _unanswered(calls)
+    _note_losses(messages, opening, replies, talk, desk)
     return Imported(
         line=talk.line,
         sample_id=talk.sample_id,
@@ -214,6 +214,16 @@ def _metadata(talk: Talk, offer: SourceOffer, desk: Desk) -> Object:
     if about:
         metadata["imported_from"] = about
     return metadata
+
+
+def _unanswered(calls: Sequence[TraceEntry]) -> Object:
+    """The log's own holes, which no fixture fills and no model answers for."""
+    left = [
+        {"name": call.name, "arguments": call.arguments}
+        for call in calls
+        if call.status == "unanswered" and call.name and isinstance(call.arguments, dict)
+    ]
+    return {UNANSWERED: left} if left else {}
 
 
 def _answer(talk: Talk, messages: Sequence[Object], spoke: bool, desk: Desk) -> Object | None:

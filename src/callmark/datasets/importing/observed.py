@@ -12,6 +12,7 @@ from callmark.datasets.add import fixture_entries
 from callmark.datasets.importing.conversation import opening_length
 from callmark.datasets.importing.desk import Desk, Imported, Object
 from callmark.records.jsontext import Json, want_list, want_object, want_text
+from callmark.records.samples import UNANSWERED
 from callmark.records.trace import TraceEntry
 from callmark.runners.messages import replies_of
 
@@ -121,7 +122,8 @@ def _step_of(
     # Each trial went its own way: its steps are not trials of the first one's.
     whole = f"{entry.sample_id}~{entry.trial}" if entry.trial else entry.sample_id
     sample_id = f"{whole}#{step}"
-    own = want_object(entry.item["metadata"])
+    own = {**want_object(entry.item["metadata"])}
+    own.pop(UNANSWERED, None)  # a step ends with its calls: none of them waits for a result
     metadata: Object = {
         **own,
         "sample_id": sample_id,

@@ -76,7 +76,7 @@ def _tables(matrix: RunMatrix) -> Iterator[PageTable]:
         columns=("run", "metric", "lost", "gained", "wrong in both", "lost, the first ones"),
         rows=tuple(_flips(matrix)),
         right=(2, 3, 4),
-        note="`callmark compare FIRST RUN --html FILE` shows two of the runs side by side.",
+        note="Two of the runs side by side: callmark compare FIRST RUN --html FILE",
     )
     for first in range(0, len(matrix.runs), COLUMNS):
         yield _metrics_table(matrix, first)
@@ -106,7 +106,7 @@ def _value_cell(run: MeasuredRun, metric: str, against: Comparison | None) -> Pa
     return PageCell(
         round_text(found.value),
         _style(against, metric),
-        note=" · ".join(filter(None, (interval(found), _difference(against, metric)))),
+        note="\n".join(filter(None, (interval(found), _difference(against, metric)))),
         title=f"{metric}, n {found.n}",
     )
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from callmark.cli.dataset_accept import main as accept_main
 from callmark.cli.dataset_import import main as import_main
 from callmark.config import load_config
 from callmark.datasets.accept import accept_item, accept_observed
@@ -181,6 +182,44 @@ def test_accepting_while_importing_is_the_same(made):
     assert accepted == {name: accept_item(item) for name, item in observed.items()}
 
 
+def test_a_hole_of_the_log_is_no_gap_in_the_fixtures(made, capsys):
+    """A call that nothing answered in the log: its own recording runs, whether or not what was
+    observed is expected, and nobody accepts the sample by accident."""
+    cut = talk("cut", "C-3", 3.5, "cy@mail.example")
+    cut["messages"] = cut["messages"][:-2]
+    talks = [talk(), cut]
+    for options in ((), ("--expect", "observed"), ("--expect", "observed", "--accept")):
+        item = made(*options, talks=talks)["cut"]
+        assert [one["name"] for one in item["metadata"]["unanswered_calls"]] == ["cancel_order"]
+        assert bool(item["metadata"].get("observed")) == bool(options)
+        report, results = play()
+        assert report.counts.unresolved == 0
+        assert "fail" not in statuses(report).values()
+        assert [one.status for one in results["cut"].tool_trace] == ["ok", "unanswered"]
+
+    made("--expect", "observed", talks=talks)
+    capsys.readouterr()
+    accept_main(["set.jsonl", "--all"])
+    said = capsys.readouterr().out
+    assert "1 sample accepted, 1 still merely observed" in said
+    assert "the log lacks the result of a call: cut." in said
+    assert accept_observed(Path("set.jsonl"), ["cut"]).accepted == 1  # by name: on purpose
+
+    # Another call than the one that the log left open is missed as ever.
+    made(talks=talks)
+    others = answers()
+    others[1]["messages"][-1]["tool_calls"] = [call("cancel_order", "C-4", 2)]
+    assert play(others)[0].counts.unresolved == 1
+
+
+def test_a_step_has_no_hole(made):
+    cut = talk()
+    cut["messages"] = cut["messages"][:-2]
+    items = made("--per-step", "--accept", talks=[cut])
+    assert not any("unanswered_calls" in item["metadata"] for item in items.values())
+    assert not any(item["metadata"].get("observed") for item in items.values())
+
+
 def test_secrets_and_personal_data_are_gone_everywhere(made):
     lines = [talk()]
     lines[0]["messages"][0]["content"] += " My key is sk-abcdefghijklmnopqrstuvwxyz."
@@ -194,6 +233,31 @@ def test_secrets_and_personal_data_are_gone_everywhere(made):
     report, _ = play()
     assert statuses(report)["unchanged_rate"] == "pass"
     assert "ann.lee@mail.example" in str(made("--per-step", "--pii", "keep"))
+
+
+@pytest.mark.parametrize("options", [(), ("--pii", "keep"), ("--pii", "surrogate")])
+def test_f12_no_secret_of_a_log_reaches_a_file_of_its_import(made, capsys, options):
+    line = talk()
+    first, asked, told, *_ = line["messages"]
+    first["content"] += " My key is sk-abcdefghijklmnopqrstuvwxyz, my password Open-sesame9."
+    arguments = {"order_id": "A-1071", "password": "Open-sesame9"}
+    asked["tool_calls"][0]["function"]["arguments"] = json.dumps(arguments)
+    told["content"] = json.dumps({"headers": "Authorization: Bearer qwertyuiop", "total": 84.5})
+    line["messages"].append({"role": "user", "content": [{"type": "sk-abcdefghijklmnopqrstuvwx"}]})
+    items = made(*options, talks=[line])
+    texts = [path.read_text() for path in Path().rglob("set*") if path.is_file()]
+    texts += [
+        Path("report.json").read_text(),
+        *(one.read_text() for one in Path("set.fixtures").iterdir()),
+    ]
+    assert len(texts) == 5
+    for text in (*texts, capsys.readouterr().out):
+        assert not [one for one in ("abcdefghij", "sesame", "qwertyuiop") if one in text]
+    # What a call hands on is the same in the prompt, so that it can be asked again.
+    assert "my password [secret]." in items["one"]["prompt"]
+    assert ("ann.lee@mail.example" in items["one"]["prompt"]) == (options != ("--pii", "surrogate"))
+    first_fixture = Path("set.fixtures/imported.jsonl").read_text().splitlines()[0]
+    assert json.loads(first_fixture)["key"] == {**arguments, "password": "[secret]"}
 
 
 def test_a_call_that_could_not_be_read_leaves_the_others_expected(made):
