@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from bench.http import run_callmark, stub_server, write_files
 
 ROUNDS = 3
-SAMPLES = 10_000
+SAMPLES = 4_000
 KEPT = 100_000
 # Two processes: what the first had at most would hide what the second needs.
 START = """

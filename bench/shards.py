@@ -16,8 +16,8 @@ from typing import NamedTuple
 from bench.size import callmark, short_id, write_recorded
 
 SHARDS = 16
-MERGED = 32_000
-PLAYED = 200_000
+MERGED = 16_000
+PLAYED = 20_000
 ROUNDS = 1
 # The driver's own memory: what its children had counts elsewhere. What this process has when it
 # starts one counts too, so no file is held here.

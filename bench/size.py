@@ -1,6 +1,6 @@
 """What size costs: memory and CPU of many records, look-ups among many fixtures, verification.
 
-`make bench` measures 100,000 of each, which takes some four minutes; `make bench-size`
+`make bench` measures 20,000 of each, which takes some two minutes; `make bench-size`
 (CALLMARK_BENCH_SIZE) a million, which takes most of an hour and 5 GB of disk. The bounds are those
 for a million: only there do they say that it fits."""
 
@@ -17,7 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-SIZE = int(os.environ.get("CALLMARK_BENCH_SIZE", "100000"))
+SIZE = int(os.environ.get("CALLMARK_BENCH_SIZE", "20000"))
 CITIES = 1000
 LOOKUPS = 200_000
 VERIFIED = 2000

@@ -21,7 +21,7 @@ from callmark.grounding.quantifiers import AMOUNT_WORDS, Amounts
 from callmark.grounding.ranking import Ranks, Tallies
 from callmark.grounding.record_tree import RecordIndex, RecordTree
 from callmark.grounding.siblings import SiblingNames
-from callmark.grounding.spans import _END, _PROPOSED, Outline, around
+from callmark.grounding.spans import _BREAK, _END, _PROPOSED, Outline, around
 from callmark.grounding.states import _STATES, _match_state
 from callmark.grounding.text import (
     ByteOffsets,
@@ -33,7 +33,15 @@ from callmark.grounding.text import (
     tokens_in,
     words_in,
 )
-from callmark.grounding.values import _MAY_BE_MOMENT, find_values
+from callmark.grounding.values import (
+    _DOMAIN,
+    _EMAIL,
+    _HTTP,
+    _MAY_BE_MOMENT,
+    _REST,
+    _compile,
+    find_values,
+)
 from callmark.scorers.integration import ToldWords, tokens_of
 from callmark.scorers.pii import find_pii
 from callmark.scorers.privacy import _may_be_personal
@@ -310,4 +318,44 @@ def test_names_are_those_of_the_plain_pattern(text: str):
     plain = rf"(?<![\w/@.-]){_CAPITAL}(?:[ ]{_CAPITAL}){{1,3}}(?![\w@/-])"
     assert [one.span() for one in NAMES.finditer(text)] == [
         one.span() for one in re.finditer(plain, text)
+    ]
+
+
+BROKEN = st.lists(
+    st.sampled_from([*", ; ( ) - – 1 x but However and or the It i İt SHE ſhe".split(), " ", "\n"]),
+    max_size=12,
+).map("".join)
+
+
+@given(BROKEN)
+def test_clauses_break_where_the_plain_pattern_does(text: str):
+    plain = re.compile(
+        r";|\s[-–—]\s|[()]|,?\s+\b(?:but|however|although|though|whereas|while|except)\b"
+        r"|,\s+(?=(?:and\s+)?(?:there|it|they|which|who|the|this|these|you|we|i|he|she)\b"
+        r"(?!\s+(?:and|or)\b))",
+        re.IGNORECASE,
+    )
+    assert [one.span() for one in _BREAK.finditer(text)] == [
+        one.span() for one in plain.finditer(text)
+    ]
+
+
+TOKENS = st.lists(
+    st.sampled_from(
+        [*"a é 1 23 _ - . ' \" ` # “ ” ² $ & \\ : / @".split(), "http://x.co", "a.com", "x@y.de"]
+    ),
+    max_size=10,
+).map("".join)
+
+
+@given(TOKENS, st.tuples(st.booleans(), st.booleans(), st.booleans()))
+def test_no_token_begins_inside_a_word_but_those_that_may(
+    text: str, signs: tuple[bool, bool, bool]
+):
+    at, scheme, domain = signs
+    plain = (_HTTP if scheme or domain else "") + (_EMAIL if at else "")
+    plain += (_DOMAIN if domain else "") + _REST
+    token, _ = _compile(True, at, scheme, domain, True)
+    assert [(one.span(), one.lastgroup) for one in token.finditer(text)] == [
+        (one.span(), one.lastgroup) for one in re.finditer(plain, text)
     ]

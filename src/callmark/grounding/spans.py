@@ -202,10 +202,11 @@ _PLACED_WORD = re.compile(r"[^\W_]+")
 _LIST_MARK = re.compile(r"(?:[-*•‣–+]|\(?\d{1,3}[.)])\s")
 _HEADING = re.compile(r"#{1,6}\s|\*\*[^*]+\*\*:?$|__[^_]+__:?$")
 # Where a new predicate begins, whose negation is its own.
+_TURN = r"(?=[bhatwe])(?:but|however|although|though|whereas|while|except)\b"
 _BREAK = re.compile(
-    r";|\s[-–—]\s|[()]|,?\s+\b(?:but|however|although|though|whereas|while|except)\b"
-    r"|,\s+(?=(?:and\s+)?(?:there|it|they|which|who|the|this|these|you|we|i|he|she)\b"
-    r"(?!\s+(?:and|or)\b))",
+    rf"[;(),\s](?:(?<=[;()])|(?<=\s)(?:[-–—]\s|\s*{_TURN})|(?<=,)\s+(?:{_TURN}"
+    r"|(?=(?:and\s+)?(?:there|it|they|which|who|the|this|these|you|we|i|he|she)\b"
+    r"(?!\s+(?:and|or)\b))))",
     re.IGNORECASE,
 )
 _MAY_BE_FORMULA = re.compile(

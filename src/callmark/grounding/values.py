@@ -125,7 +125,9 @@ def _compile(
     one of which stands in every token: between them whole words are skipped."""
     token = (_HTTP if scheme or domain else "") + (_EMAIL if at else "")
     token += (_DOMAIN if domain else "") + _REST
-    if not plain:
+    if plain:  # only these begin right after a letter; elsewhere in a word none is tried
+        token = rf"(?:(?<![^\W\d_])|(?=[`{'hHfF' if scheme or domain else ''}]))(?:{token})"
+    else:
         # `1,234円` is a number beside a word: scripts without blanks join nothing.
         token = token.replace(r"(?<!\w)", rf"(?<![^\W{UNSPACED}])(?<![{joining_marks()}])")
         token = token.replace(r"[^\W\d_]", rf"(?:[^\W\d_{UNSPACED}]|[{joining_marks()}])")
