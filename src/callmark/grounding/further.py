@@ -87,6 +87,8 @@ class FurtherWorkings(Workings):
         if digits_of(value) < 2 or (not value.unit and _YEAR.fullmatch(value.text)):
             return None
         reading = abs(value.readings[0])
+        if reading < SMALL * SCALE and not (value.unit or value.form.percent):
+            return None
         column = self.index.columns.get(reading)
         if column is not None and not value.form.percent:
             return Worked("sum", f"{column[1]} of all {column[0]}")
@@ -305,13 +307,7 @@ class FurtherWorkings(Workings):
         near = [*self.values[max(0, at - BESIDE) : at], *self.values[at + 1 : at + 3]]
         start, end = self.outline.near(value, self.outline.line_at(value.start))
         close = [one for one in near if one.start >= start - WIDE]
-        turn = self.turn_at(value.start)
-        inside = [  # those that somebody told: `between December 8 and 10` has none
-            one
-            for one in close
-            if sentence[0] <= one.start < sentence[1]
-            and (self.index.stating(one, turn) or self.said.holds(one, turn))
-        ]
+        inside = [one for one in close if sentence[0] <= one.start < sentence[1]]
         return Around(
             [one.moments[0] for one in inside if one.moments],
             [one.moments[0] for one in close if one.moments],

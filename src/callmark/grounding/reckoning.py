@@ -129,8 +129,9 @@ class Reckoning:
         self._said = said
 
     def day(self, wanted: Moment, near: Around, records: list[ResultRecord]) -> str | None:
-        """First from what is at hand, then from all that there is, if that is little. A day or a
-        term that its own sentence names leaves no other."""
+        """First from what is at hand, then from all that there is, if that is little. A term that
+        its own sentence names leaves no other; nor does a day, unless a term stands beside it:
+        `5 to 7 days, so between December 8 and 10`."""
         own = [field for record in records for field in record.fields[:MOST_FIELDS]]
         named, told = list(_dates_of(near.beside, self._years)), list(terms_in(near.sentence))
         days = named or list(
@@ -138,7 +139,7 @@ class Reckoning:
         )
         terms = told or [*terms_in(near.text), *(term for one in own for term in _terms_of(one))]
         found = self._reach(wanted, days, terms if told else [*terms, *self._terms])
-        if found is not None or named:
+        if found is not None or (named and not told):
             return found
         return self._reach(wanted, [*days, *self._days], terms)
 

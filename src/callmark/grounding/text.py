@@ -572,28 +572,3 @@ def find_number_words(text: str) -> Iterator[tuple[int, int, int]]:
         follows = words[at + 1][0].casefold() if at + 1 < len(words) else ""
         if number > 1 and follows not in _TALK:
             yield word.start(), word.end(), number
-
-
-# Yes and no in German, Spanish and French: a negation may stand before what it denies or after it,
-# and holds between two commas or joining words.
-_NO_ABROAD = re.compile(
-    r"\b(?:nicht|kein(?:e[mnrs]?)?|nie(?:mals)?|ohne|weder|deaktiviert|ausgeschaltet|aus"
-    r"|no|nunca|jamás|sin|tampoco|ni|ningún\w*|desactivad[oa]s?|apagad[oa]s?"
-    r"|pas|jamais|sans|aucune?|ne|désactivée?s?|éteinte?s?)\b|\bn['’]",
-    re.IGNORECASE,
-)
-_EDGE_ABROAD = re.compile(
-    r"[,;:()]|\s[-–—]\s|\b(?:aber|sondern|jedoch|allerdings|dafür|und|pero|sino|aunque|y|mais"
-    r"|tandis que|et)\b",
-    re.IGNORECASE,
-)
-
-
-def is_denied_abroad(text: str, sentence: tuple[int, int], start: int, end: int) -> bool | None:
-    """Is what stands here denied? None: the sentence denies something, and nobody can say what."""
-    before = [one.end() for one in _EDGE_ABROAD.finditer(text, sentence[0], start)]
-    after = _EDGE_ABROAD.search(text, end, sentence[1])
-    part = (before[-1] if before else sentence[0], after.start() if after else sentence[1])
-    if _NO_ABROAD.search(text, *part):
-        return True
-    return None if _NO_ABROAD.search(text, *sentence) else False

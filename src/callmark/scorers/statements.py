@@ -346,8 +346,7 @@ def _check_polarity(
         since = field.record.served.turn
         if changes is None:
             changes = list(_changes(reading, registry))
-        is_reported = reading.reports.hold(said.polar.words.stems, turn)
-        if is_reported or any(
+        if any(
             (turn is None or at is None or at < turn)
             and (at is None or since is None or at >= since)
             and not stems.isdisjoint(said.polar.words.stems)

@@ -1,6 +1,8 @@
 """What is true gets a good label and no flag, in whatever form; what is wrong is caught."""
 
+import json
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from tests.result_worlds import make_results
@@ -8,8 +10,9 @@ from tests.true_statements import FORMS, Statement, write_true
 from tests.unit.grounding.asking import statements
 from tests.wrong_statements import WRONG, write_wrong
 
-from callmark.records.statements import FLAGS, GOOD
+from callmark.records.statements import FLAGS, GOOD, RULES
 
+RECKONED = Path(__file__).parents[2] / "golden" / "reckoned_statements.jsonl"
 PASSED_AT_LEAST = 0.98
 CAUGHT_AT_LEAST = 0.90
 
@@ -46,3 +49,20 @@ def test_the_same_made_wrong_is_caught(kind):
     missed = [one.text for one in written if not labels_of(one) & FLAGS]
     assert len(written) >= 10
     assert 1 - len(missed) / len(written) >= CAUGHT_AT_LEAST, missed
+
+
+def test_what_follows_in_one_step_is_seldom_flagged_and_never_firmly():
+    """By an author who saw no rule, 8 rows of each of 20 kinds. Every second row was looked at when
+    rules were mended (3 of 80 right ones flagged), the others were not (12 of 80)."""
+    rows = [json.loads(line) for line in RECKONED.read_text("utf-8").splitlines()]
+    flags = {
+        side: [
+            [rule for _, label, rule in statements(row[side], row["result"]) if label in FLAGS]
+            for row in rows
+        ]
+        for side in ("right", "wrong")
+    }
+    assert len(rows) == 160
+    assert sum(map(bool, flags["right"])) <= 15
+    assert not any(RULES[rule].tier == "firm" for rules in flags["right"] for rule in rules)
+    assert sum(map(bool, flags["wrong"])) >= 109
