@@ -12,8 +12,9 @@ from pathlib import Path
 import msgspec
 
 from callmark.config import load_config
-from callmark.datasets.importing import ImportPaths, import_dataset
 from callmark.datasets.importing.choosing import Choice
+from callmark.datasets.importing.importing import import_dataset
+from callmark.datasets.importing.writing import ImportPaths
 from callmark.records.jsontext import want_list, want_object
 from callmark.records.results import Result
 from callmark.run.rescore import score_file

@@ -18,6 +18,7 @@ from tests.browser.looked_at import (
     make_series,
 )
 from tests.browser.view_world import viewing
+from tests.pace import few
 
 WIDTHS = (390, 1024, 1440, 1920)
 THEMES = ("light", "dark")
@@ -150,7 +151,7 @@ def look(browser, width, theme):
     )
 
 
-@pytest.mark.parametrize("page", PLACES)
+@pytest.mark.parametrize("page", few(PLACES, 3))
 def test_f58_nothing_overlaps_is_cut_or_scrolls_sideways(browser, opened, page):
     found = {}
     for place in PLACES[page]:
@@ -168,7 +169,7 @@ def test_f58_nothing_overlaps_is_cut_or_scrolls_sideways(browser, opened, page):
     assert found == {}
 
 
-@pytest.mark.parametrize("page", PLACES)
+@pytest.mark.parametrize("page", few(PLACES, 3))
 def test_f58_axe_finds_nothing_serious(browser, opened, page):
     found = {}
     for place in PLACES[page]:

@@ -41,6 +41,7 @@ def compare_page(tmp_path_factory, demo_page):
     return page
 
 
+@pytest.mark.slow
 def test_the_flips_of_a_comparison_lead_to_both_sides(browser, compare_page):
     comparison = json.loads(compare_page.with_suffix(".json").read_text("utf-8"))
     lost = comparison["flips"]["integration_f1_macro_lax"]["lost"]["sample_ids"]

@@ -72,6 +72,7 @@ def test_the_page_of_a_run_has_the_head_of_the_file(client, folder):
     assert {**head, "title": ""} == {**written, "title": "", "timing": timing}
 
 
+@pytest.mark.slow
 def test_comparing_writes_the_page_of_both_sides_once(client, folder):
     before = sorted(folder.rglob("*"))
     runs = client.runs()
@@ -87,6 +88,7 @@ def test_comparing_writes_the_page_of_both_sides_once(client, folder):
     assert sorted(folder.rglob("*")) == before
 
 
+@pytest.mark.slow
 def test_runs_that_are_not_comparable_say_why(folder, tmp_path):
     root = tmp_path / "runs"
     one, two = root / "a.jsonl", root / "b.jsonl"

@@ -156,6 +156,7 @@ def test_a_journal_of_another_run_is_refused_by_name(callmark, world):
     refused(callmark(*world.arguments("--resume")), 3, "results.jsonl.journal", "--restart")
 
 
+@pytest.mark.slow
 def test_a_disk_that_fills_loses_nothing_that_is_finished(world, child_environment):
     """A limit on the size of files stands for the full disk."""
 
@@ -194,6 +195,7 @@ def test_a_closed_pipe_is_quiet(child_environment, words):
     assert finished.stdout.strip() == "0"
 
 
+@pytest.mark.slow
 def test_a_terminal_that_cannot_show_a_character_does_not_end_the_run(callmark, world):
     finished = callmark(*world.arguments(), PYTHONIOENCODING="ascii", LC_ALL="C")
     assert finished.returncode == 0, finished.stderr

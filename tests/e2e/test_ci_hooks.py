@@ -104,12 +104,14 @@ def test_a131_a132_smoke_passes_on_good_answers(bench: Bench):
     assert "60 samples" in finished.stdout
 
 
+@pytest.mark.slow
 def test_a131_smoke_fails_on_one_contaminated_control(bench: Bench):
     answers = bench.flawed(60, "contaminated_control=0.1")
     finished = bench.make("ci-smoke", ANSWERS=answers)
     assert failed_gates(finished) == ["controls_with_integration"]
 
 
+@pytest.mark.slow
 def test_a132_smoke_fails_when_answers_do_not_integrate(bench: Bench):
     """A tenth of the answers say the same without the marker."""
     answers = bench.flawed(60)
@@ -144,6 +146,7 @@ def test_a134_locale_fails_when_one_language_is_grounded_in_the_wrong_fields(ben
     assert failed_gates(finished) == ["locale_delta_de"]
 
 
+@pytest.mark.slow
 def test_a134_locale_does_not_pass_on_a_dataset_without_probes(bench: Bench, world):
     """The run itself passes: what was to be checked is not there."""
     finished = bench.make(
@@ -154,6 +157,7 @@ def test_a134_locale_does_not_pass_on_a_dataset_without_probes(bench: Bench, wor
     assert judged(finished, "locale_delta_fr") == "N/A"
 
 
+@pytest.mark.slow
 def test_a135_teacher_heavy_warns_on_spans_over_the_cap(bench: Bench):
     answers = bench.flawed(400, "too_many_spans=0.2")
     finished = bench.make("ci-teacher-heavy", ANSWERS=answers)

@@ -67,6 +67,7 @@ sys.exit(main())
 """
 
 
+@pytest.mark.slow
 def test_without_torch_the_demo_says_so_and_replays(python):
     finished = python("-c", WITHOUT_TORCH)
     assert finished.returncode == 0, finished.stderr

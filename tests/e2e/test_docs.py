@@ -22,7 +22,8 @@ DOCUMENTS = [
 # Their commands load the model or run hundreds of samples: ten seconds and more, by make test-slow.
 LONG = {
     "HARNESS.md", "cache.md", "compare.md", "extending.md", "generate.md", "mcp.md", "page.md", "probe.md",
-    "running.md", "scaling.md", "flaky.md", "pytest.md", "verify.md",
+    "running.md", "scaling.md", "flaky.md", "pytest.md", "verify.md", "README.md", "import.md", "reports.md",
+    "labelling.md", "wrappers.md",
 }  # fmt: skip
 LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
 

@@ -47,6 +47,7 @@ def test_import_says_what_it_made_and_what_comes_next(callmark, talks, tmp_path)
     assert ran.returncode in (0, 5), ran.stdout + ran.stderr
 
 
+@pytest.mark.slow
 def test_what_was_run_is_exported_and_imported(callmark, talks, tmp_path):
     callmark("dataset", "import", talks, "--out", "data.jsonl")
     callmark("score", "data.answers.jsonl", "--in", "data.jsonl", "--registry", "data.tools.json",

@@ -13,7 +13,6 @@ from callmark.cli import (
     MODULES,
     dataset_export,
     dataset_generate,
-    dataset_import,
     fixtures_check,
     fixtures_serve,
     probe,
@@ -23,6 +22,7 @@ from callmark.cli import (
 )
 from callmark.datasets import exporting, importing
 from callmark.datasets.generate import FAULTS
+from callmark.datasets.importing.importing import READERS, SHAPES
 from callmark.live import recorder
 from callmark.live.server import Http
 from callmark.probe.spec import ModelKind
@@ -73,6 +73,8 @@ def test_f60_import_callmark_loads_hardly_anything(python):
 # What a parser is made of. Everything else of ours is the work, which waits for its options.
 PARSING = {"callmark", "callmark._version", "callmark.errors", "callmark.reports", "callmark.store"}
 PARSING |= {"callmark.reports.layout", "callmark.store.streams"}
+# Names of formats and nothing else: whatever they loaded would be found below.
+PARSING |= {"callmark.datasets", "callmark.datasets.importing"}
 # Of the standard library: each costs as much as the whole parser, or brings a dozen others along.
 COSTLY = {"asyncio", "dataclasses", "inspect", "json", "logging", "multiprocessing", "random"}
 COSTLY |= {"secrets", "socket", "subprocess", "tempfile", "xml"}
@@ -108,7 +110,8 @@ def test_f60_the_help_of_a_command_loads_no_work(python, command):
 def test_f60_what_the_parsers_state_is_what_the_work_takes():
     """They state it themselves: asking the work would load it."""
     assert dataset_export.FORMATS == exporting.FORMATS
-    assert dataset_import.FORMATS == importing.CHOICES
+    assert ("auto", *READERS, "parquet") == importing.CHOICES
+    assert set(READERS) == {name for name, _ in SHAPES}
     names = ("openai", *(name for name in SERVED if name != "openai_http"))
     assert names == probe.SERVED_KINDS
     assert get_args(ModelKind) == ("hf", *probe.SERVED_KINDS)

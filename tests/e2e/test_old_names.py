@@ -77,6 +77,7 @@ def test_f30_a22_the_runners_have_their_old_names_and_need_no_torch(python):
     assert finished.returncode == 0, finished.stderr
 
 
+@pytest.mark.slow
 def test_f30_f31_the_validators_dataset_fits_the_shipped_model_and_fixtures(python, tmp_path):
     """As printed, but with the answers that the shipped model gave."""
     finished = python(
@@ -120,6 +121,7 @@ def test_no_file_exists_twice():
                 assert len(path.read_text("utf-8").splitlines()) <= 16, path
 
 
+@pytest.mark.slow
 def test_a17_the_command_of_the_old_document_runs(python, tmp_path):
     """As it stands there, but for the runner, which here replays."""
     finished = python(

@@ -175,6 +175,7 @@ def endpoint(server) -> dict[str, str]:
     return {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sk-none-needed"}
 
 
+@pytest.mark.slow
 def test_every_flag_as_printed_is_known(python, checkout):
     """With the runner that is always there: nothing of the command line itself is refused."""
     for printed in (SERVED, LOCAL):

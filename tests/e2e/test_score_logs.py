@@ -40,6 +40,7 @@ def test_the_example_is_read_judged_and_shown(callmark, tmp_path):
     assert "94.50" in shown.stdout
 
 
+@pytest.mark.slow
 def test_a_folder_a_pattern_and_standard_input_give_the_same_numbers(callmark, tmp_path):
     (tmp_path / "logs").mkdir()
     packed = tmp_path / "logs" / "support.jsonl.gz"
@@ -53,11 +54,22 @@ def test_a_folder_a_pattern_and_standard_input_give_the_same_numbers(callmark, t
     assert not (tmp_path / "runs").exists()
 
 
+@pytest.mark.slow
 def test_two_scorings_of_one_log_are_equal(callmark, tmp_path):
     for name in ("one", "two"):
         callmark("score", EXAMPLE, EXAMPLE.parent, "--out", f"{name}.jsonl", "--report", "r.json")
     assert (tmp_path / "one.jsonl").read_bytes() == (tmp_path / "two.jsonl").read_bytes()
     assert json.loads((tmp_path / "r.json").read_text("utf-8"))["warnings"] == []
+
+
+def test_f12_no_secret_of_a_log_reaches_results_or_page(callmark, tmp_path):
+    key = "sk-abcdefghijklmnopqrstuvwxyz"
+    messages = [{"role": "user", "content": f"Use {key}."}, {"role": "assistant", "content": key}]
+    (tmp_path / "log.jsonl").write_text(json.dumps({"messages": messages}) + "\n")
+    callmark("score", "log.jsonl")
+    made = [path for path in (tmp_path / "runs").rglob("*") if path.is_file()]
+    assert {path.name for path in made} >= {"results.jsonl", "report.html"}
+    assert not [path.name for path in made if key.encode() in path.read_bytes()]
 
 
 def test_what_is_left_out_of_a_log_is_said(callmark, tmp_path):

@@ -23,6 +23,7 @@ def run_shards(callmark, world, number: int) -> list[int]:
     ]
 
 
+@pytest.mark.slow
 def test_a85_shards_name_their_own_files_and_merge_to_the_whole(callmark, world, tmp_path):
     whole = callmark(*world.arguments("--out", tmp_path / "whole" / "results.jsonl", "--quiet"))
     assert run_shards(callmark, world, 3) == [0, 0, 0]
@@ -46,6 +47,7 @@ def test_a85_shards_name_their_own_files_and_merge_to_the_whole(callmark, world,
             assert without_timing(ours) == without_timing(theirs)
 
 
+@pytest.mark.slow
 def test_shards_in_one_folder_keep_their_own_reports(callmark, world, tmp_path):
     for index, name in enumerate(("a.jsonl", "b.jsonl")):
         part = ("--num-shards", "2", "--shard-index", str(index), "--out", name, "--quiet")
@@ -61,6 +63,7 @@ def test_a45_which_shard_must_be_said(callmark, world):
     assert "which of the 3 shards? Add --shard-index" in finished.stderr
 
 
+@pytest.mark.slow
 def test_one_shard_of_a_run_whose_settings_file_names_an_engine(callmark, world, tmp_path):
     """Flags win: whoever asks for one shard gets one shard."""
     text = "engine: ray\nnum_cpus: 2\nnum_shards: 2\n"
@@ -73,6 +76,7 @@ def test_one_shard_of_a_run_whose_settings_file_names_an_engine(callmark, world,
     assert "with --engine, leave it out" in auto.stderr
 
 
+@pytest.mark.slow
 def test_a_shard_has_a_page_only_if_it_is_asked_for(callmark, world, tmp_path):
     part = world.arguments("--num-shards", "2", "--shard-index", "0", "--quiet")
     callmark(*part)
@@ -81,6 +85,7 @@ def test_a_shard_has_a_page_only_if_it_is_asked_for(callmark, world, tmp_path):
     assert (tmp_path / "report.shard_0.html").is_file()
 
 
+@pytest.mark.slow
 def test_a_shard_is_not_compared_with_the_baseline_of_a_whole_run(callmark, world, tmp_path):
     callmark(*world.arguments("--out", "whole.jsonl", "--quiet"))
     part = ("--num-shards", "2", "--shard-index", "0", "--quiet", "--baseline", "whole.jsonl")
@@ -94,6 +99,7 @@ def test_a_shard_that_is_not_there_is_called_so(callmark):
     assert "gone.jsonl: no such file" in callmark("merge", "gone.jsonl").stderr
 
 
+@pytest.mark.slow
 def test_shards_with_one_settings_file_do_not_write_over_each_other(callmark, world, tmp_path):
     places = "out: runs/mine.jsonl\nreport: runs/report.json\n"
     (tmp_path / "callmark.yaml").write_text(places, "utf-8")
@@ -150,6 +156,7 @@ def test_refusals_have_their_exit_codes(callmark, world, tmp_path):
     assert not (tmp_path / "results.jsonl").exists()
 
 
+@pytest.mark.slow
 def test_a111_the_validator_takes_every_flag_of_the_old_one(python, world, tmp_path):
     """From a checkout, by its old name, not installed."""
     finished = python(
@@ -165,6 +172,7 @@ def test_a111_the_validator_takes_every_flag_of_the_old_one(python, world, tmp_p
     assert (tmp_path / "runs" / "results.baseline.jsonl").is_file()
 
 
+@pytest.mark.slow
 def test_a109_the_old_name_writes_to_the_old_place(python, world, tmp_path):
     finished = python(
         "-m", "scripts.validate_sharding_determinism", "--dataset", "nowhere.jsonl",

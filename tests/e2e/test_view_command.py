@@ -72,6 +72,7 @@ def test_it_says_where_it_is_and_leaves_nothing_behind(start, world, number):
     assert sorted((world.folder / "runs").rglob("*")) == before
 
 
+@pytest.mark.slow
 def test_the_port_can_be_chosen_and_two_have_two_tokens(start):
     _, _, first = start()
     port = re.search(r":(\d+)/", first)[1]

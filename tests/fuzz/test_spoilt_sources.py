@@ -17,7 +17,7 @@ from tests.unit.datasets.importing.test_inspect import LOG, archive_of, eval_log
 from tests.unit.datasets.importing.test_tau import results, run_of, simulation
 
 from callmark.broker.broker import ToolBroker
-from callmark.datasets.importing import import_dataset
+from callmark.datasets.importing.importing import import_dataset
 from callmark.datasets.reader import open_dataset
 from callmark.errors import CallmarkError
 from callmark.run.offers import open_registry

@@ -65,6 +65,7 @@ def test_a_hit_gives_the_line_that_the_server_would_have_given(project, server):
     assert "cache_hits" not in without.report.timing.more
 
 
+@pytest.mark.slow
 def test_the_processes_of_an_engine_share_it(project, server):
     run_cached(project, server, cache=None)
     plain = project.out.read_bytes()
@@ -105,6 +106,7 @@ def test_what_a_model_can_say_comes_back_as_it_was(tmp_path):
     assert project.results()[0]["stop"] == "truncated"
 
 
+@pytest.mark.slow
 def test_a_local_model_answers_the_same_from_its_cache_and_each_adapter_for_itself(tmp_path):
     pytest.importorskip("torch")
     config = {"runner": "hf_local", "model": str(TINY / "model"), "limit": 4, "max_tokens": 64}

@@ -9,6 +9,7 @@ from tests.endpoints import Answer, Server, city_model, error
 from tests.integration.conftest import journalled, read_lines, write_lines
 from tests.integration.served import served, short_waits
 from tests.integration.sharded import without_timing
+from tests.pace import few
 
 from callmark.errors import BadInput, OutputFailed
 from callmark.run.conclude import run
@@ -77,7 +78,7 @@ def test_f7_a_complete_output_needs_no_server_at_all(project):
     world.check()
 
 
-@pytest.mark.parametrize("engine", [{}, {"engine": "local", "num_shards": 2}])
+@pytest.mark.parametrize("engine", few([{}, {"engine": "local", "num_shards": 2}]))
 def test_f7_cut_short_before_the_report_nothing_is_asked_again(world, engine):
     """The report cannot be written: so it ends where a kill would end it."""
     project = world.project

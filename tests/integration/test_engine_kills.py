@@ -57,6 +57,7 @@ def disturbed(project, moments: random.Random, *, at_work: bool) -> bool:
     return project.out.exists() and not Path(f"{project.out}.journal").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kills", [3, pytest.param(200, marks=pytest.mark.slow)])
 def test_kills_of_workers_and_driver_lose_no_trial_and_double_none(repeated, kills):
     expected = whole(repeated, **SETTINGS)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.engines import children_of, install_slow_runner, is_running
+from tests.pace import few
 
 from callmark.errors import BadInput, Incomplete, UsageError
 from callmark.records.seams import Standing
@@ -92,6 +93,7 @@ def test_a77_any_number_of_shards_gives_the_bytes_and_the_report_of_one_process(
     assert not Path(f"{project.out}.journal").exists()
 
 
+@pytest.mark.slow
 def test_a46_shards_without_a_sample_are_no_trouble(project):
     assert local(project, 16, limit=2).report.counts.samples == 2
     assert len(project.results()) == 2
@@ -110,6 +112,7 @@ def test_every_trial_and_every_error_is_there_once(project):
     assert without_timing(project.report) == without_timing(project.folder / "whole.json")
 
 
+@pytest.mark.slow
 def test_a_part_of_the_dataset_is_chosen_before_it_is_split(project):
     expected = whole(project, only=["s003", "s004", "s011"])
     local(project, 2, only=["s003", "s004", "s011"])
@@ -117,6 +120,7 @@ def test_a_part_of_the_dataset_is_chosen_before_it_is_split(project):
     assert without_timing(project.report) == without_timing(project.folder / "whole.json")
 
 
+@pytest.mark.slow
 def test_errors_are_allowed_over_all_shards_together(project):
     answers = [json.loads(line) for line in project.answers.read_text("utf-8").splitlines()]
     project.write(answers=answers[4:])
@@ -172,6 +176,7 @@ def test_a_sample_that_kills_every_worker_ends_the_run_with_what_is_finished(slo
     assert slow.out.read_bytes() == expected
 
 
+@pytest.mark.slow
 def test_what_the_user_must_mend_is_told_once_and_leaves_nothing_behind(slow, monkeypatch):
     monkeypatch.setenv("SLOW_REFUSES", "1")
     with pytest.raises(UsageError, match=r"^slow: no such model; name another one$"):
@@ -179,6 +184,7 @@ def test_what_the_user_must_mend_is_told_once_and_leaves_nothing_behind(slow, mo
     assert not Path(f"{slow.out}.journal").exists()
 
 
+@pytest.mark.slow
 def test_a_broken_line_of_answers_is_found_by_whose_shard_it_is(project):
     answers = project.answers.read_text("utf-8").splitlines()
     answers[7] = '{"sample_id": "s007", "model_output": 7}'
@@ -187,7 +193,7 @@ def test_a_broken_line_of_answers_is_found_by_whose_shard_it_is(project):
         local(project, 3)
 
 
-@pytest.mark.parametrize(("first", "then"), [(None, 2), (2, None), (2, 3)])
+@pytest.mark.parametrize(("first", "then"), few([(None, 2), (2, None), (2, 3)]))
 def test_resumed_by_another_number_of_shards_or_by_none(project, first, then):
     """The journal is the same whoever wrote it: finished trials are keyed by sample."""
     expected = whole(project)
@@ -212,6 +218,7 @@ def test_resumed_by_another_number_of_shards_or_by_none(project, first, then):
     assert without_timing(project.report) == without_timing(project.folder / "whole.json")
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_all_and_reports_what_is_finished(slow, monkeypatch):
     monkeypatch.setenv("SLOW_SECONDS", "0.05")
     child = start(slow, runner="slow", num_shards=2)
@@ -240,6 +247,7 @@ class HitWhileTaking(LocalEngine):
         return found
 
 
+@pytest.mark.slow
 def test_ctrl_c_loses_no_trial_that_was_handed_over(slow, monkeypatch):
     """The report of an interrupted run counts what its journal has, and no more."""
     monkeypatch.setenv("SLOW_SECONDS", "0.05")
@@ -251,6 +259,7 @@ def test_ctrl_c_loses_no_trial_that_was_handed_over(slow, monkeypatch):
     assert len(finished) == len((slow.folder / "answered.log").read_text().splitlines())
 
 
+@pytest.mark.slow
 def test_a_run_that_could_not_begin_leaves_nothing_to_resume(slow, monkeypatch):
     """The next one is not told to choose between --resume and --restart of nothing."""
     monkeypatch.setenv("SLOW_GONE", "yes")
@@ -272,6 +281,7 @@ def test_more_processes_than_the_system_allows_is_said_with_what_to_do(project):
     assert not Path(f"{project.out}.journal").exists()
 
 
+@pytest.mark.slow
 def test_workers_end_with_their_driver(slow, monkeypatch):
     monkeypatch.setenv("SLOW_SECONDS", "0.2")
     child = start(slow, runner="slow", num_shards=2)
@@ -281,6 +291,7 @@ def test_workers_end_with_their_driver(slow, monkeypatch):
     wait_until(lambda: not any(map(is_running, workers)))
 
 
+@pytest.mark.slow
 def test_a_dataset_that_changes_under_a_worker_is_refused(slow, monkeypatch):
     monkeypatch.setenv("SLOW_SECONDS", "0.02")
     child = start(slow, runner="slow", num_shards=2)
@@ -303,6 +314,7 @@ def test_options_that_do_not_go_together_are_refused(project):
         run(project.config(engine="local"), open_runner=open_replay)
 
 
+@pytest.mark.slow
 def test_a_dataset_on_standard_input_reaches_every_worker(project):
     expected = whole(project)
     words = ["run", "--quiet", "--in", "-", "--fixtures", project.fixtures, "--engine", "local"]

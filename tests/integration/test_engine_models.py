@@ -16,6 +16,7 @@ from callmark.run.conclude import run
 __all__ = ["short_waits"]
 
 
+@pytest.mark.slow
 def test_a_served_model_gives_the_bytes_and_the_report_of_one_process(project):
     with Server(city_model) as server:
         expected = whole(project, **served(server))
@@ -32,6 +33,7 @@ def answers_of_two_servers(request):
     return answer
 
 
+@pytest.mark.slow
 def test_shards_that_two_servers_answered_are_refused_before_anything_is_written(project):
     """In determinism mode; else results would stand there without a report that is theirs."""
     with Server(answers_of_two_servers) as server:

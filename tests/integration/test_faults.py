@@ -92,6 +92,7 @@ def flawless(runs):
     }
 
 
+@pytest.mark.slow
 def test_every_sample_that_expects_a_call_has_its_fault(runs):
     plain, (again, patient), (gone_on, hasty) = runs
     for results, report in ((again, patient), (gone_on, hasty)):

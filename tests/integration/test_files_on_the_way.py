@@ -119,6 +119,7 @@ def test_one_served_sample_passes_few_files(sample):
     assert len(files) <= MOST["run"], too_many("run", files)
 
 
+@pytest.mark.slow
 def test_a_comparison_passes_few_files(sample):
     run_served(sample, "a")
     shutil.copytree("a", "b")
@@ -126,6 +127,7 @@ def test_a_comparison_passes_few_files(sample):
     assert len(files) <= MOST["compare"], too_many("compare", files)
 
 
+@pytest.mark.slow
 def test_a_probe_passes_few_files(sample):
     cases = write_cases(Path("cases.jsonl"), [case(number, "") for number in range(4)])
     with Server(lambda request: completion(GOOD), ["before", "after"]) as server:

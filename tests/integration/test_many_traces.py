@@ -11,7 +11,8 @@ from tests.unit.datasets.importing.span_rows import DIALECTS
 PEAK = """
 import resource, sys
 from pathlib import Path
-from callmark.datasets.importing import ImportPaths, import_dataset
+from callmark.datasets.importing.importing import import_dataset
+from callmark.datasets.importing.writing import ImportPaths
 
 source, folder = map(Path, sys.argv[1:])
 report = import_dataset(source, ImportPaths(

@@ -132,6 +132,7 @@ def test_times_are_pinned_and_secrets_and_personal_data_gone(tmp_path, monkeypat
     assert "personal values were replaced" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_f53_an_unknown_tool_is_listed_and_gets_no_fixture(tmp_path, capsys):
     calls = [("find_order", {"order_id": "W100"}), ("find_ordr", {"order_id": "W100"})]
     for more in ([], ["--mode", "new"]):  # the second time as well
@@ -227,6 +228,7 @@ def post(url: str, **headers: str) -> int:
         return error.code
 
 
+@pytest.mark.slow
 def test_an_agent_runs_over_http_unchanged_and_its_trace_is_scored(recorded, tmp_path, capsys):
     """One URL per sample; a page of another name is refused; SIGTERM leaves the trace whole."""
     port, trace = free_port(), tmp_path / "trace.jsonl"
@@ -278,6 +280,7 @@ def resident_kb(child) -> int:
     return int(re.search(r"VmRSS:\s+(\d+)", status)[1])
 
 
+@pytest.mark.slow
 def test_f72_handshakes_leave_nothing_behind(recorded):
     port = free_port()
     child = started(
@@ -371,6 +374,7 @@ def _metadata(name: str) -> dict:
     return {"sample_id": name, "call_sequence": [call]}
 
 
+@pytest.mark.slow
 def test_an_agent_over_pipes_leaves_a_line_per_session(recorded, tmp_path):
     trace = tmp_path / "trace.jsonl"
     words = ["-m", "callmark", "fixtures", "serve", str(recorded), "--trace", str(trace)]
@@ -427,6 +431,7 @@ def test_a_silent_server_is_given_up_after_the_timeout_that_was_asked_for(tmp_pa
     assert "no MCP server answered within 0.2 s" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_what_a_server_prints_beside_its_messages_is_no_traceback_of_ours(tmp_path):
     words = ["fixtures", "record", "fx", "--calls", "calls.jsonl", "--mode", "new"]
     write_calls(tmp_path / "calls.jsonl", CALLS)

@@ -13,6 +13,7 @@ from tests.integration.sharded import (
     run_shards,
     without_timing,
 )
+from tests.pace import few
 
 from callmark.errors import BadInput, FingerprintMismatch, Incomplete, UsageError
 from callmark.records.results import Fingerprints
@@ -60,7 +61,7 @@ def settings(demo):
     return {name: value for name, value in demo.items() if name not in ("out", "report")}
 
 
-@pytest.mark.parametrize("number", [1, 2, 3, 7, 16])
+@pytest.mark.parametrize("number", few([3, 1, 2, 7, 16]))
 def test_merged_bytes_are_those_of_an_unsharded_run(settings, tmp_path, number):
     assert_same(settings, tmp_path, number, dataset=Path(settings["dataset"]))
 
@@ -410,6 +411,7 @@ def test_every_results_file_has_one_place_for_its_report(results, report):
 QUARANTINE = {"search-rope-01": {"owner": "kim", "until": "2027-01-31", "why": "flaky"}}
 
 
+@pytest.mark.slow
 def test_shards_with_a_quarantine_merge_to_the_run_with_it(settings, tmp_path):
     assert_same({**settings, "quarantine": QUARANTINE, "today": "2027-01-31"}, tmp_path, 2)
     report = json.loads((tmp_path / "merged" / "report.json").read_bytes())

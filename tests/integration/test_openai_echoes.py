@@ -15,6 +15,7 @@ from tests.builders import ROOT
 from tests.endpoints import Answer, Request, Server, completion, error
 from tests.integration.conftest import Project
 from tests.integration.served import short_waits  # noqa: F401
+from tests.pace import few
 
 KEY = "sk-A1b2+C3d4/E5f6=G7h8+/"
 
@@ -158,7 +159,7 @@ def with_echoes(folder: Path, echoes: dict[str, Answer]) -> tuple[Project, objec
     return project, answer
 
 
-@pytest.mark.parametrize("ends", ["finished", "incomplete"])
+@pytest.mark.parametrize("ends", few(["finished", "incomplete"]))
 def test_f12_a_key_that_is_echoed_is_nowhere(tmp_path, ends):
     project, answer = with_echoes(tmp_path, ECHOES)
     written = ["--out", project.out, "--report", project.report, "--html"]
@@ -193,7 +194,7 @@ STOPPING = {
 }
 
 
-@pytest.mark.parametrize("how", STOPPING)
+@pytest.mark.parametrize("how", few(STOPPING, 2))
 def test_f12_an_error_that_ends_the_run_shows_no_key(tmp_path, how):
     project = Project(tmp_path, size=2)
     with Server(lambda _: STOPPING[how], models=[KEY, f"m-{KEY}"]) as server:
@@ -205,7 +206,7 @@ def test_f12_an_error_that_ends_the_run_shows_no_key(tmp_path, how):
     check(tmp_path, done.stdout, done.stderr)
 
 
-@pytest.mark.parametrize("place", ["text, plain", "fingerprint", "two parts", "error, URL"])
+@pytest.mark.parametrize("place", few(["error, URL", "text, plain", "fingerprint", "two parts"]))
 def test_f12_the_doctor_shows_no_key(tmp_path, place):
     with Server(lambda _: ECHOES[place], models=[KEY]) as server:
         served = ["--runner", "openai_http", "--model", "stub", "--base-url", server.url]

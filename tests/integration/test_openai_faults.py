@@ -103,6 +103,7 @@ def _each_trial_once_and_never_on_a_failure(lines: list, samples: int) -> None:
             assert right in line["model_output"]
 
 
+@pytest.mark.slow
 def test_300_requests_to_a_faulty_server(tmp_path):
     run_through_faults(tmp_path, samples=120, share=0.45, at_least=300)
 

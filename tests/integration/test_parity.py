@@ -30,6 +30,7 @@ def test_the_shipped_model_scores_alike_served_and_local(tmp_path):
     assert "POINT CHECK OK" in finished.stdout
 
 
+@pytest.mark.slow
 def test_ci_parity_fails_on_a_model_that_answers_worse(tmp_path):
     """Breaking the hook on purpose: one side with its answers taken away."""
     shipped = shipped_model()

@@ -279,6 +279,7 @@ def test_outputs_are_those_of_one_view_and_one_prompt_at_a_time(babbling, loads)
         assert [texts[0] for texts in alone] == [texts[number] for texts in together]
 
 
+@pytest.mark.slow
 def test_equal_bytes_on_repeat_with_and_without_the_cache(probe, half):
     adapter = steered(half, b=GOOD)
 

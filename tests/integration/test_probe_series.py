@@ -92,6 +92,7 @@ def test_f20_a_series_asks_the_base_once_and_names_the_first_that_loses(
     assert "there is: checkpoint-50, checkpoint-100" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_series_says_the_same_as_each_probe_alone(trained, tmp_path):
     base, out, asked = trained
     words = ["--base", base, "--cases", asked, "--nulls", 0, "--quiet", "--json"]

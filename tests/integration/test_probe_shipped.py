@@ -26,6 +26,7 @@ def probe(tmp_path, monkeypatch, capfd):
     return call
 
 
+@pytest.mark.slow
 def test_f21_the_good_one_shows_no_drop_with_equal_bytes_on_repeat(probe):
     cases = ["--cases", TINY / "cases.jsonl"]
     code, report, shown = probe(TINY / "adapters" / "keeps", *cases)

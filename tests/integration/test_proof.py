@@ -108,6 +108,7 @@ def test_the_second_opinion_agrees_on_the_demo(demo):
         assert totals[name].agrees(report.metrics[name]), name
 
 
+@pytest.mark.slow
 def test_a_wrong_number_is_named_with_seed_kind_sample_and_both_values(tmp_path):
     good = measure(tmp_path / "good", SMALL, SEED, {})
     flawed = measure(tmp_path / "flawed", SMALL, SEED, {"altered_number": 0.2})
@@ -148,6 +149,7 @@ BROKEN = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("file", "right", "wrong", "kind"),
     [

@@ -10,6 +10,7 @@ import pytest
 from tests.endpoints import Server, city_model, completion
 from tests.integration.served import served, short_waits
 from tests.integration.sharded import run_shard
+from tests.pace import few
 
 from callmark.errors import FingerprintMismatch
 from callmark.run.conclude import run
@@ -46,7 +47,7 @@ def segments_in(project) -> list[dict]:
 ENGINES = [{}, {"engine": "local", "num_shards": 2}]
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", few(ENGINES))
 def test_f6_two_servers_behind_one_journal_are_both_named(project, engine):
     with Server(speaking_as("m-a", "fp-a")) as first, Server(speaking_as("m-b", "fp-b")) as second:
         interrupted(project, first)
@@ -91,7 +92,7 @@ def test_f6_one_server_behind_one_journal_is_told_as_in_a_run_that_nobody_ended(
     assert "segments" not in report.provenance
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", few(ENGINES))
 def test_f6_in_determinism_mode_another_address_is_refused_before_it_is_asked(project, engine):
     with Server(speaking_as("m", "fp")) as first, Server(speaking_as("m", "fp")) as second:
         interrupted(project, first, determinism_mode=True)
@@ -107,7 +108,7 @@ def test_f6_in_determinism_mode_another_address_is_refused_before_it_is_asked(pr
         assert run(project.config(**again, **engine)).report.complete
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", few(ENGINES))
 @pytest.mark.parametrize("other", [("m", "fp-b"), ("m-b", "fp")])
 def test_f6_in_determinism_mode_another_server_at_the_same_address_is_refused(
     project, engine, other

@@ -193,6 +193,7 @@ def counting_runner(folder: Path) -> None:
     (info / "entry_points.txt").write_text("[callmark.runners]\ncounted = counted:open_counted\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", ["0", "2"])
 def test_one_run_for_all_items_of_all_workers(
     workers: str, folder: Path, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.pace import few
 
 import callmark
 from callmark.api import summarize_results
@@ -103,6 +104,7 @@ def _good(folder: Path, n: int) -> Place:
     return Place(folder, [*map(_item, every)], [*map(_fixture, every)], [*map(_answer, every)])
 
 
+@pytest.mark.slow
 def test_exit_130_never_goes_with_a_finished_results_file(tmp_path: Path) -> None:
     """Ctrl-C while the report is computed: either the run is whole (its own exit code, a complete
     report), or it was interrupted (130: no results file, a journal, a report that says so)."""
@@ -120,6 +122,7 @@ def test_exit_130_never_goes_with_a_finished_results_file(tmp_path: Path) -> Non
         assert place.report()["complete"] is True
 
 
+@pytest.mark.slow
 def test_a143_the_terminal_shows_no_pii_of_the_nearest_fixtures(tmp_path: Path) -> None:
     """With --redact-pii a missed call is explained by fixtures whose keys may hold PII."""
     fixture = {"name": "web.search", "key": {"q": f"mail of {MAIL}"}, "result": {"count": 5}}
@@ -132,6 +135,7 @@ def _mails(number: int) -> str:
     return f"{'abcdefghijklmnopqrstuvwxyz'[number]}.smith{number}@corp-mail.io"
 
 
+@pytest.mark.slow
 def test_a143_redaction_changes_no_metric(tmp_path: Path) -> None:
     """Each answer quotes the address in its own results. Redacted, all addresses look alike, but
     the level of chance, and with it the hard gate on the lift, must not see that."""
@@ -153,6 +157,7 @@ def test_a143_redaction_changes_no_metric(tmp_path: Path) -> None:
     assert redacted_code == plain_code
 
 
+@pytest.mark.slow
 def test_a143_a_redacted_breach_stays_a_breach_when_scored_again(tmp_path: Path) -> None:
     """The address is gone from the file, the breach is not: nothing that cannot be checked any
     more may pass."""
@@ -169,7 +174,7 @@ def test_a143_a_redacted_breach_stays_a_breach_when_scored_again(tmp_path: Path)
     assert code == 1
 
 
-@pytest.mark.parametrize("shape", ["turns", "no turns", "messages"])
+@pytest.mark.parametrize("shape", few(["turns", "no turns", "messages"]))
 def test_scripted_follow_ups_are_said_whatever_the_recording_looks_like(
     tmp_path: Path, shape: str
 ) -> None:
@@ -221,6 +226,7 @@ def test_a_right_clarify_answer_costs_no_parity(tmp_path: Path) -> None:
     assert (report["verdict"], code) == ("pass", 0)
 
 
+@pytest.mark.slow
 def test_a_full_disk_leaves_a_report_that_says_incomplete(tmp_path: Path) -> None:
     """Exit 4: the journal stays, and the report of an earlier, better run does not."""
     place = _good(tmp_path, 60)
@@ -238,6 +244,7 @@ def test_a_full_disk_leaves_a_report_that_says_incomplete(tmp_path: Path) -> Non
     assert place.report()["complete"] is False
 
 
+@pytest.mark.slow
 def test_the_report_can_go_to_a_pipe(tmp_path: Path) -> None:
     place = _good(tmp_path, 2)
     arguments = [*place.arguments("--quiet"), "--report", "/dev/stdout"]
@@ -246,6 +253,7 @@ def test_the_report_can_go_to_a_pipe(tmp_path: Path) -> None:
     assert '"report_version"' in out
 
 
+@pytest.mark.slow
 def test_a67_score_compares_what_the_header_pins(tmp_path: Path) -> None:
     """The dataset given to `score --in` pins hashes that can be computed: they are compared."""
     place = _good(tmp_path, 20)
@@ -258,6 +266,7 @@ def test_a67_score_compares_what_the_header_pins(tmp_path: Path) -> None:
     assert "tool_registry_sha256" in err
 
 
+@pytest.mark.slow
 def test_a1_lines_of_failed_trials_do_not_depend_on_where_the_answers_lie(tmp_path: Path) -> None:
     """Two runs with the same inputs give the same bytes, in whatever folder these stand."""
     written = []
@@ -274,6 +283,7 @@ def test_summarize_results_refuses_a_line_without_an_id() -> None:
         summarize_results(iter([{}]))
 
 
+@pytest.mark.slow
 def test_a143_redaction_keeps_clusters_apart(tmp_path: Path) -> None:
     """Clusters named by an address are still as many clusters, so intervals stay what they are."""
     place = Place(

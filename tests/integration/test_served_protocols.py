@@ -523,6 +523,7 @@ def test_a_kept_answer_takes_nothing(tmp_path):
     assert "cost" not in report.timing.more
 
 
+@pytest.mark.slow
 def test_an_engine_brings_it_along(tmp_path):
     project = Project(tmp_path, size=6)
     with Server(city_model) as server:

@@ -65,6 +65,7 @@ def other_server(world: Path, *edits: tuple[str, str]) -> str:
     return f"{sys.executable} {world / 'server.py'}"
 
 
+@pytest.mark.slow
 def test_the_same_server_has_not_changed(world, capsys):
     code, said = check(world, capsys, "--mcp", COMMAND)
     assert code == 0

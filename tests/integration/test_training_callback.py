@@ -131,6 +131,7 @@ def test_the_fall_is_seen_logged_and_left_as_a_series(tmp_path):
     assert "Valid calls, checkpoint by checkpoint" in page.read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_the_weights_are_those_of_a_training_without_it(tmp_path):
     from callmark.training import ToolUseCallback
 
@@ -164,6 +165,7 @@ def test_train_flags_and_random_numbers_are_as_before():
     assert (torch.rand(1).item(), random.random(), np.random.rand()) == wanted
 
 
+@pytest.mark.slow
 def test_it_stops_after_two_looks_in_a_row_if_asked_and_not_otherwise(tmp_path):
     from callmark.training import ToolUseCallback
 
@@ -210,6 +212,7 @@ def test_given_as_a_callback_its_numbers_are_in_the_log_history(tmp_path):
     assert any("callmark/valid_calls" in one for one in trainer.state.log_history)
 
 
+@pytest.mark.slow
 def test_without_an_interval_it_looks_ten_times_at_most_and_at_the_end(tmp_path):
     from callmark.training import ToolUseCallback
 

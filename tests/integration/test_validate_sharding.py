@@ -116,6 +116,7 @@ SPECS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("added", "equal"),
     [
@@ -372,6 +373,7 @@ def written(config: dict) -> dict:
     return json.loads(Path(config["output"]).read_bytes())
 
 
+@pytest.mark.slow
 def test_a84_a85_a109_a111_the_validator_runs_and_keeps_what_was_asked_for(project):
     config = config_of(project, temp_dir=str(project.folder / "kept"), seed=7)
     validation = callmark.validate_sharding(config)
@@ -406,6 +408,7 @@ def test_d63_d65_a_run_that_fails_leaves_a_report_with_all_fields(project):
     assert "nowhere.jsonl" in report["reasons"][0]
 
 
+@pytest.mark.slow
 def test_d63_failing_gates_do_not_end_the_validation(project):
     project.write(answers=[{"sample_id": f"s{n:03}", "model_output": f"{n}?"} for n in range(25)])
     outcome = validate_sharding(config_of(project))
@@ -421,6 +424,7 @@ def test_a95_lost_trials_are_said(project):
     assert "exit code 4" in written(config)["reasons"][0]
 
 
+@pytest.mark.slow
 def test_a_run_that_lost_trials_is_named_with_its_verdict(project):
     answers = project.answers.read_text("utf-8").splitlines(keepends=True)
     project.answers.write_text("".join(answers[:-1]), "utf-8")
@@ -429,6 +433,7 @@ def test_a_run_that_lost_trials_is_named_with_its_verdict(project):
     assert "INCOMPLETE trials are missing or ended in an error" in written(config)["reasons"][0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("setting", ["num_shards: 4", "engine: local\nnum_shards: 3"])
 def test_the_shards_and_engine_of_a_settings_file_are_not_those_of_its_runs(
     project, tmp_path, setting

@@ -27,6 +27,7 @@ from dev.prove.decisions import (
     row,
 )
 from scipy.stats import binom, multinomial
+from tests.pace import few
 
 from callmark.probe.stats import validity_change
 from callmark.stats.estimates import Pairs
@@ -45,7 +46,7 @@ def noise(share: float, trials: int) -> float:
 
 
 @pytest.mark.parametrize("subject", ALONE)
-@pytest.mark.parametrize(("rate", "n"), [(0.5, 20), (0.9, 50), (0.7, 200)])
+@pytest.mark.parametrize(("rate", "n"), few([(0.5, 20), (0.9, 50), (0.7, 200)], 2))
 def test_where_nothing_changed_few_say_regression(subject, rate, n):
     assert cell(SAME, subject, n, rate, FEW) <= 0.05 + noise(0.05, FEW)
 

@@ -10,7 +10,8 @@ import pytest
 
 from callmark.broker.broker import ToolBroker
 from callmark.broker.nearest import suggest
-from callmark.datasets.importing import ImportPaths, import_dataset
+from callmark.datasets.importing.importing import import_dataset
+from callmark.datasets.importing.writing import ImportPaths
 from callmark.run.conclude import run
 from callmark.run.offers import open_registry
 from callmark.run.rescore import score_file

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from callmark.cli.dataset_import import main as import_main
-from callmark.datasets.importing import recognise
+from callmark.datasets.importing.importing import recognise
 from callmark.run.conclude import run
 from callmark.store.files import read_results
 

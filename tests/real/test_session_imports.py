@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import pytest
 
-from callmark.datasets.importing import ImportPaths, import_dataset
+from callmark.datasets.importing.importing import import_dataset
+from callmark.datasets.importing.writing import ImportPaths
 
 pytestmark = pytest.mark.real
 

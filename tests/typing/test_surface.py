@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.pace import few
 
 import callmark
 from callmark.config import RunConfig, RunSettings
@@ -46,7 +47,7 @@ def errors_of_pyright(tmp_path: Path) -> dict[tuple[str, int], str]:
     }
 
 
-@pytest.mark.parametrize("errors_of", [errors_of_mypy, errors_of_pyright])
+@pytest.mark.parametrize("errors_of", few([errors_of_pyright, errors_of_mypy]))
 def test_right_calls_have_types_and_wrong_ones_are_errors(errors_of, tmp_path):
     lines = (HERE / "wrong_calls.py").read_text("utf-8").splitlines()
     wrong = {("wrong_calls.py", at) for at, line in enumerate(lines, 1) if line.endswith("# wrong")}

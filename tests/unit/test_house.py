@@ -70,10 +70,31 @@ def test_no_file_is_too_long_to_read():
 
 def test_the_map_names_files_that_exist_and_every_folder():
     text = MAP.read_text("utf-8")
-    named = set(re.findall(r"(?<![\w/.])[a-z_/]+\.py\b", text)) | set(
-        re.findall(r"`([a-z_/]+/)`", text)
+    named = set(re.findall(r"(?<![\w/.])[a-z0-9_/]+\.py\b", text)) | set(
+        re.findall(r"`([a-z0-9_/]+/(?:[\w.]+\.(?:json|yaml|js))?)`", text)
     )
     missing = [one for one in named if not (SRC / one).exists() and not (ROOT / one).exists()]
     assert missing == []
     folders = {path.parent.name for path in SRC.glob("*/__init__.py")}
     assert {name for name in folders if f"`{name}/`" not in text} == set()
+
+
+def test_what_a_row_of_the_map_says_to_edit_stands_in_the_file_that_it_names():
+    """`GATES` of `summary/gates.py`: whoever follows the row finds it there."""
+    names = r"((?:`[A-Za-z_]+`(?: \([^)]*\))?(?:, | and )?)+)"
+    told = re.findall(rf"{names} (?:of|in) (?:both )?`([a-z0-9_/]+\.py)`", MAP.read_text("utf-8"))
+    assert len(told) > 30
+    missing = [
+        f"{name} in {file}"
+        for words, file in told
+        for name in re.findall(r"`([A-Za-z_]+)`", words)
+        if not re.search(rf"\b{name}\b", (SRC / file).read_text("utf-8"))
+    ]
+    assert missing == []
+
+
+def test_every_row_of_the_map_of_changes_begins_with_a_place():
+    rows = MAP.read_text("utf-8").partition("## Where a change goes")[2].partition("\n## ")[0]
+    places = [line.split("|")[2] for line in rows.splitlines() if line.startswith("| ")][1:]
+    assert len(places) > 30
+    assert [one for one in places if not re.search(r"`[a-z0-9_/]+(?:\.py|/)`|\]\(", one)] == []

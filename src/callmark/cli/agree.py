@@ -171,8 +171,8 @@ def put_tiers(path: Path, tiers: Mapping[str, Tier]) -> None:
     """The settings file with these tiers, the others that it has, and everything else as it was."""
     import yaml
 
-    from callmark.config import read_settings
     from callmark.store.files import atomic_writer
+    from callmark.store.settings import read_settings
 
     lines: list[str] = []
     values: dict[str, Json] = {}

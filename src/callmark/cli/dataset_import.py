@@ -10,40 +10,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from callmark.cli.options import FLAG, INPUTS, CommandParser, Group, add_groups
+from callmark.datasets.importing import CHOICES
 from callmark.errors import UsageError
 from callmark.reports.layout import Block, Cell, Table, line, write
 from callmark.summary.metrics import count_of
 
 if TYPE_CHECKING:
-    from callmark.datasets.importing import ImportPaths, ImportReport
     from callmark.datasets.importing.catalogue import SourcePlace, Unmapped
     from callmark.datasets.importing.desk import Desk, Imported
-    from callmark.datasets.importing.importing import Each
+    from callmark.datasets.importing.importing import Each, ImportReport
+    from callmark.datasets.importing.writing import ImportPaths
     from callmark.live.cleaning import LogCleaner
 
-FORMATS = (
-    "auto",
-    "openai",
-    "anthropic",
-    "responses",
-    "atif",
-    "claude-code",
-    "codex",
-    "gemini-cli",
-    "mini-swe-agent",
-    "langchain",
-    "sharegpt",
-    "tau-bench",
-    "tau2",
-    "bfcl",
-    "inspect",
-    "otel-genai",
-    "openinference",
-    "langfuse",
-    "openai-agents",
-    "jsonl",
-    "parquet",
-)
 SHOWN_PLACES = 3
 DEFAULT_MAX_TURNS = 8  # of a run: a longer recording would be cut
 
@@ -129,7 +107,7 @@ def build_parser() -> CommandParser:
         "--format",
         metavar="NAME",
         default="auto",
-        help=f"format of the source: {', '.join(FORMATS[1:])}, or an importer of --plugin"
+        help=f"format of the source: {', '.join(CHOICES[1:])}, or an importer of --plugin"
         " (default: auto)",
     )
     add_groups(parser, {"plug-ins": {"--plugin": INPUTS["--plugin"]}})
@@ -164,14 +142,16 @@ def build_parser() -> CommandParser:
 def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
 
-    from callmark.datasets.importing import ImportPaths, import_dataset
     from callmark.datasets.importing.choosing import Choice
+    from callmark.datasets.importing.importing import import_dataset
+    from callmark.datasets.importing.writing import ImportPaths
+    from callmark.live.cleaning import clean_detail
     from callmark.plugins import add_plugins, rows_of
     from callmark.records.problems import hint
 
     add_plugins(getattr(options, "plugin", ()))
     added = rows_of("importer")
-    choices = (*FORMATS, *(row.name for row in added))
+    choices = (*CHOICES, *(row.name for row in added))
     if options.format not in choices:
         near = hint(options.format, choices) or f"; there is: {', '.join(choices)}"
         raise UsageError(f"--format: there is no {options.format!r}{near}")
@@ -199,21 +179,30 @@ def main(arguments: list[str]) -> int:
             seed=getattr(options, "seed", 0),
         ),
         each=_each(options, cleaner),
+        hide=clean_detail,
     )
     write((*_blocks(places, report), *_cleaned(cleaner)), sys.stdout)
     return 0
 
 
-def _cleaner(options: argparse.Namespace) -> LogCleaner | None:
+def _cleaner(options: argparse.Namespace) -> LogCleaner:
     from callmark.live.cleaning import LogCleaner
 
     makes_set = hasattr(options, "expect") or hasattr(options, "per_step")
-    pii = getattr(options, "pii", "surrogate" if makes_set else None)
-    return None if pii is None else LogCleaner(pii=pii == "surrogate")
+    pii = getattr(options, "pii", "surrogate" if makes_set else "keep")
+    return LogCleaner(pii=pii == "surrogate")
 
 
-def _each(options: argparse.Namespace, cleaner: LogCleaner | None) -> Each | None:
-    """What is done to each conversation, if anything."""
+def _each(options: argparse.Namespace, cleaner: LogCleaner) -> Each:
+    """What is done to each conversation."""
+    per_step = getattr(options, "per_step", False)
+    expects = per_step or hasattr(options, "expect")
+    accepts = getattr(options, "accept", False)
+    if accepts and not expects:
+        raise UsageError("--accept: needs --expect observed or --per-step, which observe something")
+    if not expects:
+        return lambda entry, desk: (cleaner.clean(entry),)
+
     import os
 
     import msgspec
@@ -223,17 +212,10 @@ def _each(options: argparse.Namespace, cleaner: LogCleaner | None) -> Each | Non
     from callmark.datasets.importing.observed import expect_observed, split_steps
     from callmark.run.observing import RecordingJudge
 
-    per_step = getattr(options, "per_step", False)
-    expects = per_step or hasattr(options, "expect")
-    accepts = getattr(options, "accept", False)
-    if accepts and not expects:
-        raise UsageError("--accept: needs --expect observed or --per-step, which observe something")
-    if not expects and cleaner is None:
-        return None
     judge = RecordingJudge(load_config(Path(os.devnull), {}))
 
     def each(entry: Imported, desk: Desk) -> Iterator[Imported]:
-        clean = entry if cleaner is None else cleaner.clean(entry)
+        clean = cleaner.clean(entry)
         made: Iterable[Imported] = (clean,)
         if per_step:
             made = split_steps(clean, desk, judge.find_facts)
@@ -246,13 +228,17 @@ def _each(options: argparse.Namespace, cleaner: LogCleaner | None) -> Each | Non
     return each
 
 
-def _cleaned(cleaner: LogCleaner | None) -> Iterator[Block]:
-    if cleaner is not None and (cleaner.removed or cleaner.replaced):
-        yield line(
-            f"{cleaner.removed} secrets are removed, {cleaner.replaced} personal values are"
-            " replaced by made-up ones",
-            "quiet",
+def _cleaned(cleaner: LogCleaner) -> Iterator[Block]:
+    told = [
+        f"{count} {what}"
+        for count, what in (
+            (cleaner.removed, "secrets are removed"),
+            (cleaner.replaced, "personal values are replaced by made-up ones"),
         )
+        if count
+    ]
+    if told:
+        yield line(", ".join(told), "quiet")
 
 
 def _blocks(places: ImportPaths, report: ImportReport) -> Iterator[Block]:

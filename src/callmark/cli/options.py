@@ -1,5 +1,6 @@
-"""The options of `run` and `score`, as tables. An option that was not given leaves no trace, so
-that flags can win over the config file and the config file over the dataset's header."""
+"""The options of a run, as tables: each that is a setting has its row here, whoever takes it.
+An option that was not given leaves no trace, so that flags can win over the config file and the
+config file over the dataset's header."""
 
 from __future__ import annotations
 
@@ -223,6 +224,55 @@ ENGINE: Group = {
     },
     "--num-cpus": {"type": float, "metavar": "N", "help": "ray: CPUs per shard (default: 1)"},
     "--num-gpus": {"type": float, "metavar": "N", "help": "ray: GPUs per shard (default: 0)"},
+}
+
+OUTPUT: Group = {
+    "--name": {
+        "metavar": "TEXT",
+        "help": "name of the folder below runs/ (default: that of the settings file, or of the"
+        " dataset)",
+    },
+    "--out": {
+        "metavar": "FILE",
+        "help": "results, one line per trial (default: runs/NAME-N/results.jsonl, with runs/latest"
+        " pointing there; for a shard, results.shard_I.jsonl)",
+    },
+    "--report": {
+        "metavar": "FILE",
+        "help": "the report (default: report.json beside --out; for a shard, report.shard_I.json)",
+    },
+    "--html": {
+        **SWITCH,
+        "help": "a page to browse, report.html (default: written beside the report)",
+    },
+    "--resume": {
+        **FLAG,
+        "help": "continue an unfinished run from its journal (without --out, that of runs/latest)",
+    },
+    "--salvage": {
+        **FLAG,
+        "help": "with --resume: skip the damaged lines of a journal and run their trials again",
+    },
+    "--restart": {**FLAG, "help": "discard that journal and start over"},
+    "--cache": {
+        "metavar": "DIR",
+        "help": "keep the model's answers in this folder, and never ask for the same one twice",
+    },
+    "--no-cache": {**FLAG, "help": "use no cache, whatever the settings file says"},
+    "--dry-run": {**FLAG, "help": "check everything, run nothing"},
+}
+FAULTS: Group = {
+    "--faults": {
+        "metavar": "FILE",
+        "help": "plant faults in tool answers, to measure recovery: errors, timeouts, empty or"
+        " partial answers (YAML or JSON)",
+    },
+}
+BASELINE: Group = {
+    "--baseline": {
+        "metavar": "RUN",
+        "help": "then compare with this earlier run; writes comparison.json beside the report",
+    },
 }
 
 

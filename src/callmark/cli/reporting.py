@@ -195,8 +195,8 @@ def summarise_lines(path: Path) -> Report:
     from callmark.datasets.schema import metadata_problems
     from callmark.records.report import Report
     from callmark.run.resume import locate_conflict
+    from callmark.stats.columns import ConflictingResults
     from callmark.store.files import numbered_results
-    from callmark.summary.trials import ConflictingResults
 
     line = 0
 

@@ -13,16 +13,17 @@ from typing import TYPE_CHECKING
 from callmark.cli.compare import DECIDED, options_of
 from callmark.cli.compare import present as present_comparison
 from callmark.cli.options import (
+    BASELINE,
     ENGINE,
-    FLAG,
+    FAULTS,
     GATES,
     INPUTS,
     LOCAL,
+    OUTPUT,
     PART,
     RUNNER,
     SCORING,
     SERVED,
-    SWITCH,
     CommandParser,
     Group,
     add_groups,
@@ -152,55 +153,6 @@ PAGE_TRIALS = 20_000  # a larger run writes its page only if somebody asks for i
 PAGE_COSTS = "which takes a while for so many trials"
 INCONCLUSIVE = 5
 BY_URGENCY = (130, 70, 2, 3, 4, 1, 5, 0)  # of several exit codes the first one counts
-OUTPUT: Group = {
-    "--name": {
-        "metavar": "TEXT",
-        "help": "name of the folder below runs/ (default: that of the settings file, or of the"
-        " dataset)",
-    },
-    "--out": {
-        "metavar": "FILE",
-        "help": "results, one line per trial (default: runs/NAME-N/results.jsonl, with runs/latest"
-        " pointing there; for a shard, results.shard_I.jsonl)",
-    },
-    "--report": {
-        "metavar": "FILE",
-        "help": "the report (default: report.json beside --out; for a shard, report.shard_I.json)",
-    },
-    "--html": {
-        **SWITCH,
-        "help": "a page to browse, report.html (default: written beside the report)",
-    },
-    "--resume": {
-        **FLAG,
-        "help": "continue an unfinished run from its journal (without --out, that of runs/latest)",
-    },
-    "--salvage": {
-        **FLAG,
-        "help": "with --resume: skip the damaged lines of a journal and run their trials again",
-    },
-    "--restart": {**FLAG, "help": "discard that journal and start over"},
-    "--cache": {
-        "metavar": "DIR",
-        "help": "keep the model's answers in this folder, and never ask for the same one twice",
-    },
-    "--no-cache": {**FLAG, "help": "use no cache, whatever the settings file says"},
-    "--dry-run": {**FLAG, "help": "check everything, run nothing"},
-}
-FAULTS: Group = {
-    "--faults": {
-        "metavar": "FILE",
-        "help": "plant faults in tool answers, to measure recovery: errors, timeouts, empty or"
-        " partial answers (YAML or JSON)",
-    },
-}
-BASELINE: Group = {
-    "--baseline": {
-        "metavar": "RUN",
-        "help": "then compare with this earlier run; writes comparison.json beside the report",
-    },
-    **DECIDED,
-}
 GROUPS: dict[str, Group] = {
     "what is run": {**INPUTS, **FAULTS},
     "who answers": RUNNER,
@@ -210,7 +162,7 @@ GROUPS: dict[str, Group] = {
     "many processes": ENGINE,
     "scoring": SCORING,
     "gates and exit code": GATES,
-    "against an earlier run": BASELINE,
+    "against an earlier run": {**BASELINE, **DECIDED},
     "output": OUTPUT,
 }
 COMMON = (

@@ -31,7 +31,7 @@ from callmark.reports.layout import Block, line, write
 
 if TYPE_CHECKING:
     from callmark.config import RunConfig
-    from callmark.datasets.importing import ImportReport
+    from callmark.datasets.importing.importing import ImportReport
     from callmark.records.seams import PluginRow
 
 # What a folder holds that is a run, finished or not.
@@ -186,7 +186,7 @@ def _is_log(options: argparse.Namespace, config: RunConfig) -> bool:
 def _holds_log(path: Path, added: Sequence[PluginRow]) -> bool:
     """Results lines have a prompt too, or nothing that an importer knows. A file of no known kind
     is taken for a log: an import says what it looks like, and what was tried."""
-    from callmark.datasets.importing import recognise
+    from callmark.datasets.importing.importing import recognise
     from callmark.store.files import open_input
 
     try:
@@ -204,8 +204,10 @@ def _import(files: Sequence[str], config: RunConfig, stack: ExitStack) -> tuple[
     """The answers in the logs, each with its tools and with what the log says of it."""
     import tempfile
 
-    from callmark.datasets.importing import ImportPaths, import_dataset
     from callmark.datasets.importing.choosing import Choice
+    from callmark.datasets.importing.importing import import_dataset
+    from callmark.datasets.importing.writing import ImportPaths
+    from callmark.live.cleaning import LogCleaner
     from callmark.plugins import rows_of
 
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -216,8 +218,14 @@ def _import(files: Sequence[str], config: RunConfig, stack: ExitStack) -> tuple[
         answers=folder / "answers.jsonl",
     )
     tools = None if config.registry is None else Path(config.registry)
+    cleaner = LogCleaner(pii=False)  # results and pages are shown to others than the log is
     report = import_dataset(
-        files, places, tools=tools, added=rows_of("importer"), choice=Choice(answered=True)
+        files,
+        places,
+        tools=tools,
+        added=rows_of("importer"),
+        choice=Choice(answered=True),
+        each=lambda entry, desk: (cleaner.clean(entry),),
     )
     return places.answers, report
 

@@ -16,7 +16,6 @@ from callmark.compare.metrics import (
     MetricPart,
     PairedSides,
     Ruling,
-    better_is,
     decide,
     judge_samples,
     parts_of,
@@ -33,7 +32,6 @@ from callmark.compare.records import (
     PairCounts,
     PointCheck,
     RunMatrix,
-    SideFacts,
     SpendingPair,
 )
 from callmark.compare.sides import (
@@ -41,13 +39,12 @@ from callmark.compare.sides import (
     Matched,
     Side,
     check_inputs,
-    check_values,
     match,
     other_scorers,
 )
 from callmark.config import RunConfig, load_config
 from callmark.errors import BadInput, FingerprintMismatch, UsageError
-from callmark.plugins import added_measures, added_scorers
+from callmark.plugins import added_scorers
 from callmark.records.jsontext import Json
 from callmark.records.problems import hint
 from callmark.records.results import Result, Scoring
@@ -56,12 +53,12 @@ from callmark.run.play import cross_scorer
 from callmark.run.rescore import Rescored, measures_kept, rescore
 from callmark.run.resume import locate_conflict
 from callmark.scorers.score import SCORER_VERSION
+from callmark.stats.columns import ConflictingResults
 from callmark.stats.estimates import SAME, Pairs
 from callmark.store.files import (
     atomic_writer,
     decode_result,
     encode_result,
-    read_json_record,
     read_results,
     result_at,
 )
@@ -71,7 +68,7 @@ from callmark.store.spending import Measured, average_spending, read_spending
 from callmark.summary.gates import is_measure
 from callmark.summary.metrics import CrossScore, Subset
 from callmark.summary.run_index import RunIndex, unpack_index
-from callmark.summary.trials import ConflictingResults, Trials
+from callmark.summary.trials import Trials
 
 SEED = 42
 F1 = "integration_f1_macro_lax"
@@ -296,170 +293,6 @@ def _show(listed: Listed) -> str:
     return ", ".join(listed.sample_ids[:SHOWN]) + more
 
 
-F1_OF_TOOL = {"integration_f1_macro_lax": "lax", "integration_f1_macro_strict": "strict"}
-_COUNTS = frozenset({"controls_with_integration", "teacher_heavy_spans_over_cap"})
-
-
-class ReportValue(msgspec.Struct, frozen=True):
-    """A metric as any version of a report has it."""
-
-    value: float | None = None
-    numerator: float | None = None
-    denominator: float | None = None
-    n: int = 0
-
-
-class Group(msgspec.Struct, frozen=True):
-    metrics: dict[str, ReportValue] = {}
-
-
-class ToolF1(msgspec.Struct, frozen=True):
-    lax: float
-    strict: float
-    sample_count: int = 0
-
-
-class ReportHead(msgspec.Struct, frozen=True):
-    dataset_sha256: str | None = None
-    tool_registry_sha256: str | None = None
-    fixtures_sha256: str | None = None
-    span_extractor: str | None = None
-    integration_span_cap: int | None = None
-    model_fingerprint: str | None = None
-    runner_fingerprint: str | None = None
-    scorer_version: str | None = None
-
-
-class Totals(msgspec.Struct, frozen=True):
-    samples: int | None = None
-    trials: int | None = None
-    trials_error: int | None = None
-
-
-class ReportValues(msgspec.Struct, frozen=True):
-    """What a comparison takes from a report; fields that it does not know are left alone."""
-
-    report_version: str
-    header: ReportHead
-    metrics: dict[str, ReportValue]
-    counts: Totals = Totals()
-    per_tool_deltas: dict[str, ToolF1] = {}
-    slices: dict[str, Group] = {}
-    locales: dict[str, Group] = {}
-
-
-def compare_reports(
-    a: ReportValues, b: ReportValues, paths: tuple[str, str], options: CompareOptions
-) -> Comparison:
-    mine, theirs = msgspec.structs.asdict(a.header), msgspec.structs.asdict(b.header)
-    checks: dict[str, Check] = {
-        name: check_values(mine[name], theirs[name])
-        for name in (*COMPARED_INPUTS, "span_extractor", "integration_span_cap")
-    }
-    refuse_others(checks, mine, theirs, common=False)
-    ways = added_measures()
-    unknown = [name for name in a.metrics if is_measure(name) and name not in ways]
-    compared = _differences(
-        {name: value for name, value in a.metrics.items() if name not in unknown}, b.metrics
-    )
-    found = {one.metric: one for one in compared}
-    f1 = found.get("integration_f1_macro_lax")
-    return Comparison(
-        decision="inconclusive",
-        # A difference of two means has no error of its own: without pairs nothing can be decided.
-        decision_reason="two reports hold no samples to pair: differences only",
-        paired=False,
-        a=_facts(a, paths[0]),
-        b=_facts(b, paths[1]),
-        comparable=checks,
-        as_stored=True,
-        margin=options.margin,
-        primary=tuple(
-            msgspec.structs.replace(found[name], role="primary")
-            for name in options.primary
-            if name in found
-        ),
-        exploratory=tuple(one for one in compared if one.metric not in options.primary),
-        by_tool=_report_groups(_tools(a), _tools(b)),
-        by_slice=_report_groups(a.slices, b.slices),
-        by_locale=_report_groups(a.locales, b.locales),
-        point_check=point_check(None if f1 is None else f1.difference, options.max_f1_delta),
-        warnings=tuple(
-            f"{name}: not known on both sides, so unchecked"
-            for name, check in checks.items()
-            if check == "unchecked"
-        )
-        + tuple(
-            f"{name}: not compared: which way it is better, its scorer says (--plugin FILE)"
-            for name in unknown
-        ),
-    )
-
-
-def _facts(report: ReportValues, path: str) -> SideFacts:
-    return SideFacts(
-        path=path,
-        samples=report.counts.samples,
-        trials=report.counts.trials,
-        errors=report.counts.trials_error,
-        model_fingerprint=report.header.model_fingerprint,
-        runner_fingerprint=report.header.runner_fingerprint,
-    )
-
-
-def _differences(
-    a: Mapping[str, ReportValue], b: Mapping[str, ReportValue]
-) -> tuple[Compared, ...]:
-    return tuple(_difference(name, a[name], b[name]) for name in a if name in b)
-
-
-def _difference(name: str, a: ReportValue, b: ReportValue) -> Compared:
-    before, now = _share(name, a), _share(name, b)
-    known = before is not None and now is not None
-    return Compared(
-        metric=name,
-        role="exploratory",
-        better_is=added_measures().get(name) or better_is(name),
-        a=before,
-        b=now,
-        difference=now - before if before is not None and now is not None else None,
-        n=min(a.n, b.n),
-        reason=None if known else "a side has no value",
-    )
-
-
-def _share(name: str, found: ReportValue) -> float | None:
-    # Counts of two runs of different size say nothing beside each other; shares do.
-    if name in _COUNTS and found.value is not None and found.denominator:
-        return found.value / found.denominator
-    return found.value
-
-
-def _tools(report: ReportValues) -> dict[str, Group]:
-    return {
-        tool: Group(
-            {
-                name: ReportValue(getattr(delta, field), n=delta.sample_count)
-                for name, field in F1_OF_TOOL.items()
-            }
-        )
-        for tool, delta in report.per_tool_deltas.items()
-    }
-
-
-def _report_groups(
-    a: Mapping[str, Group], b: Mapping[str, Group]
-) -> dict[str, tuple[Compared, ...]]:
-    return {
-        name: tuple(
-            one
-            for one in _differences(a[name].metrics, b[name].metrics)
-            if one.metric in GROUP_METRICS
-        )
-        for name in sorted(a.keys() & b.keys())
-    }
-
-
 class Tools(msgspec.Struct, frozen=True):
     """With which tools arguments are checked again where a run has stored none beside its results;
     None: the built-in ones. `instead`: in any case, because somebody said so."""
@@ -488,9 +321,10 @@ def compare_runs(
     if all(kinds):
         if options.common:
             raise UsageError("--common: two reports hold no samples: name the results of both")
-        return compare_reports(
-            _report_of(path_a), _report_of(path_b), (str(path_a), str(path_b)), options
-        )
+        # Most comparisons are of results, and this one asks the functions above.
+        from callmark.compare.reports import compare_reports
+
+        return compare_reports(path_a, path_b, options)
     if any(kinds):
         report, results = (path_a, path_b) if kinds[0] else (path_b, path_a)
         raise BadInput(
@@ -683,10 +517,6 @@ def _filled(lines: SideLines, progress: Progress | None) -> Side:
     except ConflictingResults as conflict:
         raise locate_conflict(conflict, lines.path) from None
     return side
-
-
-def _report_of(path: Path) -> ReportValues:
-    return read_json_record(path, ReportValues, "report")
 
 
 def _config(tools: Tools) -> RunConfig:

@@ -45,7 +45,7 @@ from callmark.stats.estimates import (
     tango,
 )
 from callmark.summary.failing import PASSING_F1
-from callmark.summary.gates import GATES
+from callmark.summary.gates import better_is
 from callmark.summary.metrics import (
     Definition,
     Pair,
@@ -57,10 +57,6 @@ from callmark.summary.metrics import (
 )
 from callmark.summary.trials import NOT_APPLICABLE, Samples, TrialPlace
 
-# Of metrics that no gate judges; a gate knows its own direction.
-_LOWER = frozenset(
-    {"chance_f1", "copy_ratio", "integration_delta_lax_minus_strict", "unchecked_share"}
-)
 _COUNTED_FLAGS = frozenset({"contaminated"})  # columns of a count that hold only yes and no
 
 
@@ -100,12 +96,6 @@ class _Both(NamedTuple):
     a: SampledValue
     b: SampledValue
     positions: Sequence[int]
-
-
-def better_is(metric: str) -> Better:
-    if metric in GATES:
-        return GATES[metric].better
-    return "lower" if metric in _LOWER else "higher"
 
 
 class PairedSides:

@@ -16,12 +16,12 @@ from callmark.errors import BadInput
 from callmark.records.jsontext import Json
 from callmark.records.report import ReportHeader
 from callmark.records.results import MARKED, UNKNOWN, Better, Result, ScorerMark, marks_of
-from callmark.stats.columns import KeyIndex
+from callmark.stats.columns import KeyIndex, TrialKeys
 from callmark.summary.metrics import ChanceSample, CrossScore, Pair
 from callmark.summary.repeats import pass_counts
 from callmark.summary.run_index import RunIndex
 from callmark.summary.summary import Inputs
-from callmark.summary.trials import Samples, TrialKeys, Trials
+from callmark.summary.trials import Samples, Trials
 
 SPAN_CAP = "integration_span_cap"
 COMPARED_INPUTS = ("dataset_sha256", "tool_registry_sha256", "fixtures_sha256")
@@ -82,7 +82,7 @@ class Side:
         self._caps.add(result.scoring.integration_span_cap)
         self.scorers.update(dict.fromkeys(result.scoring.added))
         if result.scores is None or result.status == "error":
-            self._lost.add(result, None)
+            self._lost.add(result.index, result.trial, result.sample_id, None)
             return
         self._arrivals.append(result.index)
         for column, mark in zip(self._hashes.values(), marks_of(result), strict=True):

@@ -6,12 +6,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import combinations, pairwise
+from itertools import combinations, islice, pairwise
 from typing import NamedTuple
 
+from callmark.grounding.binding import Binder
 from callmark.grounding.match import Said
 from callmark.grounding.numbers import SCALE, find_number_words
 from callmark.grounding.record_tree import Series, key_stems, stem
+from callmark.grounding.spans import Outline, Span
 from callmark.grounding.text import lower, once
 from callmark.grounding.values import Value, decimals_of
 
@@ -96,7 +98,8 @@ def _announced_by(word: str) -> int:
 _SUM = _Cue(
     r"""
     (?:sub)?total\w* sum\b altogether\b combined\b in_all\b overall\b together\b adds?_up\b
-    comes?_to\b round[-\s]trip\b gesamt\w* insgesamt\b zusammen\b summe\b suma\b juntos\b
+    comes?_to\b brings?_(?:\w+_){0,3}to\b makes?\b giving\b round[-\s]trip\b gesamt\w*
+    insgesamt\b zusammen\b summe\b suma\b juntos\b
     somme\b ensemble\b au_total\b en_total\b en_tout\b
     """
 )
@@ -162,6 +165,7 @@ _PLUS = re.compile(r"[^\W\d_] ?\+ ?[^\W\d_]")
 _AVERAGE = _Cue(
     r"average\w* averaging\b mean\b durchschnitt\w* schnitt\b mittel\b promedio\b media\b moyenne\b"
 )
+_UNKNOWN = re.compile(r"\d[xyzn](?:[\^_²³]|\s*(?:[+=−-]|$))")
 
 
 class Sum(NamedTuple):
@@ -186,11 +190,19 @@ def find_equations(text: str, values: Sequence[Value]) -> dict[int, Equation]:
     at = 0
     while at < len(values):
         chain, operations = _chain(text, values, at)
-        if "=" in operations:
+        if "=" in operations and not _is_algebra(text, values[at], values[chain[-1]]):
             for equation in _judge(values, chain, operations):
                 found[equation.value] = equation
         at = chain[-1] + 1
     return found
+
+
+def _is_algebra(text: str, first: Value, last: Value) -> bool:
+    """`x^2 - 4x + 1 = 0`, where letters stand for numbers."""
+    return (
+        text[max(0, first.start - 1) : first.start] in ("^", "_")
+        or _UNKNOWN.search(text, first.start, last.end) is not None
+    )
 
 
 def _chain(text: str, values: Sequence[Value], first: int) -> tuple[list[int], list[str]]:
@@ -433,13 +445,83 @@ _COUNTED = re.compile(r"[ \u00a0-]([^\W\d_]{2,})(?:[ \u00a0]([^\W\d_]{2,}))?")
 _FEW = re.compile(r"(?<![\w.,])\d{1,3}(?![\w.,]\d)")
 
 
+MOST_LISTS = 200  # of one noun that are looked through for those of a record
+_ALL_OF_THEM = re.compile(
+    r"\b(?:there (?:are|is|were)|found|(?:have|has|had|lists?|shows?|returned|includes?|contains?"
+    r"|holds?)(?: a total of| all)?|total of|all|es gibt|hat|hay|tiene|il y a)\s(?:the\s)?$",
+    re.IGNORECASE,
+)
+
+
+class Counted(NamedTuple):
+    """Whether as many as stated are there; `because` names the list."""
+
+    holds: bool
+    because: str
+
+
 class CountedThings:
     """The lists of the results by the noun that counts what is in them."""
 
-    def __init__(self, text: str, lists: Sequence[Series], said: Said) -> None:
-        self._text = text
+    def __init__(
+        self, outline: Outline, lists: Sequence[Series], said: Said, binder: Binder
+    ) -> None:
+        self._outline = outline
+        self._text = outline.text
         self._lists = lists
         self._said = said
+        self._binder = binder
+
+    def count(self, value: Value, sentence: Span) -> Counted | None:
+        """`4 passengers`, where some list of passengers has four, and more than the record has of
+        which it is said."""
+        stated = value.readings[0] // SCALE
+        nouns = self.nouns_after(value)
+        own = self._lists_of_subject(value, sentence, nouns)
+        if (
+            own
+            and stated > sum(len(series.items) for series in own)
+            and not self._outline.is_proposed(sentence)
+        ):
+            return Counted(False, f"{own[0].path} has {len(own[0].items)}")
+        for series in self.lists_of(nouns):
+            if len(series.items) == stated:
+                return Counted(True, f"the length of {series.path}")
+        return None
+
+    def find_miscount(self, value: Value, sentence: Span, *, fewer: bool) -> str:
+        """More than any list of them has; fewer only where all of them are meant. Without `fewer`,
+        what the user counted is left alone as well."""
+        nouns = self.nouns_after(value)
+        lists = [
+            series
+            for noun in nouns[:1]
+            for series in self.lists_of((noun,))
+            if key_stems(series.key) == (noun,)
+        ]
+        if not lists or self._outline.is_proposed(sentence):
+            return ""
+        stated = value.readings[0] // SCALE
+        most = max(lists, key=lambda series: len(series.items))
+        before = self._text[max(sentence[0], value.start - 40) : value.start]
+        is_total = len({len(series.items) for series in lists}) == 1 and (
+            _ALL_OF_THEM.search(before) is not None
+        )
+        if stated > len(most.items):
+            is_wrong = fewer or not self.were_said(stated, nouns)
+        else:
+            is_wrong = fewer and is_total and stated < len(most.items)
+        return f"{most.path} has {len(most.items)}" if is_wrong else ""
+
+    def _lists_of_subject(self, value: Value, sentence: Span, nouns: Sequence[str]) -> list[Series]:
+        """The lists of such things that the records hold of which the number is said."""
+        lists = list(islice(self.lists_of(nouns), MOST_LISTS))
+        subject = self._binder.subject_of(value, sentence) if lists else None
+        if subject is None or (subject.inherited and len(subject.records) > 1):
+            return []
+        if not subject.beside and self._outline.tells_a_change(value, sentence):
+            return []
+        return [one for one in lists if any(one.record is record for record in subject.records)]
 
     def nouns_after(self, value: Value) -> list[str]:
         counted = _COUNTED.match(self._text, value.end)

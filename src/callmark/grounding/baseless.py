@@ -21,8 +21,10 @@ _LETTER = re.compile(r"[^\W\d_]")
 _WORD = re.compile(r"[^\W\d_]{3,}")
 
 
-def _is_loose(one: StatementFinding) -> bool:
-    return one.rule == "value" and one.label == "unsupported"
+def _is_loose(one: StatementFinding, text: str) -> bool:
+    """A share is reckoned, if not always as any rule would, and seldom comes alone."""
+    is_loose = one.rule == "value" and one.label == "unsupported"
+    return is_loose and "%" not in text[one.start : one.end + 1]
 
 
 def find_baseless(
@@ -36,7 +38,7 @@ def find_baseless(
     end: int | None = None
     for one in findings:
         here = (turn_at(one.start), outline.sentence_at(one.start))
-        if _is_loose(one):
+        if _is_loose(one, outline.text):
             # The parts of `(212) 555-0147` are one value.
             if end is None or _LETTER.search(outline.text, end, one.start):
                 loose.update(here)
@@ -47,7 +49,7 @@ def find_baseless(
             based[here[1]] += 1
     for one in findings:
         because = ""
-        if _is_loose(one):
+        if _is_loose(one, outline.text):
             turn, sentence = turn_at(one.start), outline.sentence_at(one.start)
             if loose[turn] >= max(FEWEST_LOOSE, based[turn]):
                 because = f"as with {loose[turn]} of the {loose[turn] + based[turn]} values here"

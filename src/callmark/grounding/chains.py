@@ -125,7 +125,7 @@ def _in_other_units(cues: str) -> Callable[[Sequence[int]], Iterator[Step]]:
     return steps
 
 
-def _of_percents(percents: Sequence[int]) -> Callable[[Sequence[int]], Iterator[Step]]:
+def of_percents(percents: Sequence[int]) -> Callable[[Sequence[int]], Iterator[Step]]:
     """So many per cent of a number, and what is left of it, or comes to with it."""
 
     def steps(numbers: Sequence[int]) -> Iterator[Step]:
@@ -163,7 +163,7 @@ def work_out_in_two(value: Value, wanted: Wanted, near: Operands, digits: int) -
     for steps, least, at_most in (
         (sums, 1, AT_HAND if is_compared else LIKELY),
         (products, 2 if is_rate else more, 2 * LIKELY if is_rate else LIKELY),
-        (_of_percents(near.percents), 2 if _SHARED.search(near.cues) else more, LIKELY),
+        (of_percents(near.percents), 2 if _SHARED.search(near.cues) else more, LIKELY),
         (_in_other_units(near.cues), 2, LIKELY),
         (per_hundred, 2 if near.has_hundreds else 2 * more, LIKELY),
         (portions, LEAST_DIGITS, LIKELY),

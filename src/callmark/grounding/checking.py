@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
 from typing import NamedTuple
 
 from callmark.grounding import arithmetic, claims, field_words
@@ -28,7 +27,6 @@ from callmark.grounding.record_tree import (
     Field,
     RecordIndex,
     RecordSubject,
-    Series,
     key_stems,
     shape_of,
     stem,
@@ -40,14 +38,11 @@ from callmark.grounding.workings import TurnAt, words_around
 from callmark.records.statements import FLAGS, StatementLabel
 
 NEAR_STATED = 4  # numbers before one that may be the same in another unit
-MOST_LISTS = 200  # of one noun that are looked through for those of a record
 MOST_OWN = 8  # values of one record under one key; with more, nobody can say which is meant
+YEAR_DIGITS = 4
 SMALL = 13  # a whole number below it stands in every result
-_ALL_OF_THEM = re.compile(
-    r"\b(?:there (?:are|is|were)|found|(?:have|has|had|lists?|shows?|returned|includes?|contains?"
-    r"|holds?)(?: a total of| all)?|total of|all|es gibt|hat|hay|tiene|il y a)\s(?:the\s)?$",
-    re.IGNORECASE,
-)
+_SERVED_FLAGS: frozenset[StatementLabel] = frozenset(("misattributed", "wrong_field"))
+_SHORT_CODE = re.compile(r"[A-Za-z]{1,3}\d{1,3}")
 _CUT = re.compile(r"(?:…|\.\.\.)[-_/:]?$")
 _IT = re.compile(r"[\s*_]*(?:it|they|he|she|es|sie|er|il|elle|ils|elles)\b", re.IGNORECASE)
 _UNIT = re.compile(r"[ \u00a0-]?([^\W\d_]{1,12})")
@@ -124,12 +119,15 @@ class Checker:
 
     @once
     def _things(self) -> arithmetic.CountedThings:
-        return arithmetic.CountedThings(self.text, self.index.tree.series, self.said)
+        lists = self.index.tree.series
+        return arithmetic.CountedThings(self.outline, lists, self.said, self._binder)
 
     def check(self) -> Iterator[StatementFinding]:
         for at, value in enumerate(self.values):
             finding = self._judge(at, value)
-            if value.readings and finding.label not in FLAGS:
+            # What is said of the wrong thing was served all the same.
+            is_known = finding.label not in FLAGS or finding.label in _SERVED_FLAGS
+            if value.readings and is_known:
                 self._remember(value)
                 if finding.label in ("calculated", "derived"):
                     self._worked_out.setdefault(abs(value.readings[0]), finding)
@@ -182,6 +180,7 @@ class Checker:
             or self._identifier(value, sentence)
             or self._not_claimed(value, sentence)
             or self._implied(value, sentence, in_two=True)
+            or self._of_few(value)
             or self._mismatched(value, wrong)
             or self._unsupported(value)
         )
@@ -204,6 +203,8 @@ class Checker:
             return self._found(value, "unchecked", "site")
         if value.kind in ("url", "email"):
             return self._found(value, "unsupported", "link")
+        if len(value.text) == YEAR_DIGITS and self.index.names_a_key(value.text):
+            return self._found(value, "unchecked", "word")  # `residents_2023`
         if self.index.is_prose:
             return self._found(value, "unsupported", "prose")
         sentence = self.outline.sentence_at(value.start)
@@ -282,62 +283,17 @@ class Checker:
         return self._found(value, "unsupported", "value")
 
     def _counted(self, value: Value, sentence: Span) -> StatementFinding | None:
-        """`4 passengers`, where some list of passengers has four, and more than the record has of
-        which it is said."""
-        stated = value.readings[0] // SCALE
-        nouns = self._things.nouns_after(value)
-        own = self._own_series(value, sentence, nouns)
-        if (
-            own
-            and stated > sum(len(series.items) for series in own)
-            and not self.outline.is_proposed(sentence)
-        ):
-            because = f"{own[0].path} has {len(own[0].items)}"
-            return self._found(value, "miscounted", "count", because=because)
-        for series in self._things.lists_of(nouns):
-            if len(series.items) == stated:
-                because = f"the length of {series.path}"
-                return self._found(value, "derived", "count", because=because)
-        return None
-
-    def _own_series(self, value: Value, sentence: Span, nouns: Sequence[str]) -> list[Series]:
-        """The lists of such things that the records hold of which the number is said."""
-        lists = list(islice(self._things.lists_of(nouns), MOST_LISTS))
-        subject = self._binder.subject_of(value, sentence) if lists else None
-        if subject is None or (subject.inherited and len(subject.records) > 1):
-            return []
-        if not subject.beside and self.outline.tells_a_change(value, sentence):
-            return []
-        return [one for one in lists if any(one.record is record for record in subject.records)]
+        known = self._things.count(value, sentence)
+        if known is None:
+            return None
+        label: StatementLabel = "derived" if known.holds else "miscounted"
+        return self._found(value, label, "count", because=known.because)
 
     def _miscounted(
         self, value: Value, sentence: Span, *, fewer: bool = True
     ) -> StatementFinding | None:
-        """More than any list of them has; fewer only where all of them are meant. Without `fewer`,
-        what the user counted is left alone as well."""
-        nouns = self._things.nouns_after(value)
-        lists = [
-            series
-            for noun in nouns[:1]
-            for series in self._things.lists_of((noun,))
-            if key_stems(series.key) == (noun,)
-        ]
-        if not lists or self.outline.is_proposed(sentence):
-            return None
-        stated = value.readings[0] // SCALE
-        most = max(lists, key=lambda series: len(series.items))
-        before = self.text[max(sentence[0], value.start - 40) : value.start]
-        is_total = len({len(series.items) for series in lists}) == 1 and (
-            _ALL_OF_THEM.search(before) is not None
-        )
-        if stated > len(most.items):
-            is_wrong = fewer or not self._things.were_said(stated, nouns)
-        else:
-            is_wrong = fewer and is_total and stated < len(most.items)
-        if not is_wrong:
-            return None
-        because = f"{most.path} has {len(most.items)}"
-        return self._found(value, "miscounted", "count", because=because)
+        because = self._things.find_miscount(value, sentence, fewer=fewer)
+        return self._found(value, "miscounted", "count", because=because) if because else None
 
     # --- matching
 
@@ -418,9 +374,11 @@ class Checker:
         return None if field is None else self._found(value, "supported", "name", field)
 
     def _ending(self, value: Value) -> StatementFinding | None:
-        """`ending in 7880`, and four digits or more of an identifier; `pricing-…-q2wlz`."""
-        if value.kind == "identifier" and _CUT.search(
-            self.text[max(0, value.start - 4) : value.start]
+        """`ending in 7880`, and four digits or more of an identifier; `pricing-…-q2wlz`; `B1`,
+        where one is called `GH-B1`."""
+        if value.kind == "identifier" and (
+            _SHORT_CODE.fullmatch(value.text)
+            or _CUT.search(self.text[max(0, value.start - 4) : value.start])
         ):
             field = self.index.ends_with(value.key)
             return None if field is None else self._found(value, "supported", "ending", field)
@@ -531,6 +489,7 @@ class Checker:
         if not label or is_named_by(label, fields[0]):
             return None
         named = self._binder.named_fields(self._binder.narrow(subject, value), label, value)
+        named = [field for field in named if self.measures.may_be_meant(value, field)]
         if not named or any(self._states(field, value) for field in named):
             return None
         if any(is_named_by(label, field) for field in fields):  # last: there may be many
@@ -659,6 +618,8 @@ class Checker:
             )
         if not named and noun:
             named = self._binder.named_fields(subject, noun, value)
+        # A price under `5 days` is none of days.
+        named = [field for field in named if self.measures.may_be_meant(value, field)]
         if not named or any(self._states(field, value) for field in named):
             return None
         if Slips.is_slip(value, named[0]) and not self.index.is_prose:
@@ -691,6 +652,14 @@ class Checker:
             return None  # a slip is likelier than two steps
         find = self._workings.find_in_two if in_two else self._workings.find
         worked = find(value, sentence)
+        if worked is None:
+            return None
+        return self._found(value, "derived", worked.rule, *worked.fields, because=worked.because)
+
+    def _of_few(self, value: Value) -> StatementFinding | None:
+        if self.index.is_prose:
+            return None
+        worked = self._workings.find_among_few(value)
         if worked is None:
             return None
         return self._found(value, "derived", worked.rule, *worked.fields, because=worked.because)

@@ -37,6 +37,8 @@ EXAMPLE = re.compile(
     r"|beispielsweise|p\. ?ej\.|por ejemplo,?|par exemple,?|p\. ?ex\.|^\W*for an?)\s?[\"“(]?$",
     re.I,
 )
+# `if the price were 1234567`
+_SUPPOSED = re.compile(r"\bif\b[^.;:!?\n]{1,60}\bwere\s[$€£\"“'`(]{0,2}$", re.IGNORECASE)
 
 # `35.1 l/100 km`, `7.6 g per 100 g`: what a rate is given per.
 _PER = re.compile(r"(?:\b(?:per|pro|por|par|je|every|cada|chaque|sur|auf|all[es]?)\s|/\s?)$", re.I)
@@ -80,7 +82,8 @@ def why_not_claimed(outline: Outline, value: Value, sentence: Span) -> Unclaimed
         return "not_claimed", "duration"
     if outline.is_offered(value) and not (_DESCRIBED.search(before) or _is_measured(value)):
         return "not_claimed", "proposal"
-    if EXAMPLE.search(before):
+    supposed = text[max(sentence[0], value.start - 80) : value.start]
+    if EXAMPLE.search(before) or _SUPPOSED.search(supposed):
         return "not_claimed", "example"
     if _OWN_TEXT.match(text, value.end):
         return "not_claimed", "own text"

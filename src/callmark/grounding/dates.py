@@ -76,7 +76,7 @@ _ISO = re.compile(
 _MONTH_DAY = re.compile(r"(?P<m>\d{2})-(?P<d>\d{2})(?!\d|[-/.]\d)")
 # Arabic sets a right-to-left mark before each separator.
 # `am 15.05.`: German writes day and month so.
-_DAY_MONTH = re.compile(r"(?P<d>\d{1,2})\.\s?(?P<m>\d{1,2})\.(?![\d.])")
+_DAY_MONTH = re.compile(r"(?P<d>\d{1,2})\.[^\S\n]?(?P<m>\d{1,2})\.(?![\d.])")
 _BEFORE_DAY_MONTH = re.compile(
     r"\b(?:am|vom|bis|zum|ab|den|dem|der|seit|und|(?:mo|di|mi|do|fr|sa|so)\w*[.,]{0,2})\s$",
     re.IGNORECASE,

@@ -100,6 +100,15 @@ _OPENED = re.compile(
     re.IGNORECASE,
 )
 _OPEN = stem("opened")
+# `I made a mistake`, `we have completed the analysis`: thinking leaves no trace in any call.
+_NO_DEED = re.compile(
+    r"(?:made\s+{0}(?:mistakes?|errors?|typos?|slips?|assumptions?|sure|sense|progress|calculations?"
+    r"|comparisons?|guess\w*|attempts?)|completed\s+{0}(?:tasks?|steps?|analys[ei]s|research"
+    r"|search\w*|reviews?|investigations?|calculations?|checks?))\b".format(
+        r"(?:(?:an?|the|this|that|my|our|your|some|all|these|any|every|both|of)\s+)*(?:\w+\s+)?"
+    ),
+    re.IGNORECASE,
+)
 # Verbs of one meaning: a call that did so speaks of it, or of what it was done to.
 _SPECIAL = frozenset(
     map(
@@ -389,6 +398,8 @@ def _meant(found: re.Match[str], text: str, clause: Span) -> DeedKind | None:
     if verb not in _LIGHT:
         return kind
     is_active, is_plain = found.lastgroup == "active", found.lastgroup == "plain"
+    if is_active and _NO_DEED.match(text, found.start("active"), clause[1]):
+        return None
     around = (max(clause[0], found.start() - _NEAR), found.start())
     if is_active:
         around = found.end(), min(clause[1], found.end() + _OBJECT)

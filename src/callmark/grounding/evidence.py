@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import groupby
 from typing import NamedTuple, TypeGuard
 
 from callmark.calls.python_text import NotPython, literal
@@ -651,12 +652,17 @@ def head_of(beside: dict[str, Json], width: int) -> list[str] | None:
 
 
 def records_of_text(text: str) -> Iterator[dict[str, str]]:
-    """What a text lists: the rows of CSV, or blocks of `Key: value` lines, each under its title."""
+    """What a text lists: the rows of CSV, or blocks of `Key: value` lines, each under its title,
+    and the tables between them."""
     lines = text.split("\n")[:MOST_LINES]
     rows = _rows_of(lines)
-    if rows:
-        yield from rows
-        return
+    yield from rows
+    for is_row, run in groupby(() if rows else lines, lambda line: line.lstrip().startswith("|")):
+        part = list(run)
+        yield from _rows_of(part) if is_row else _blocks_of(part)
+
+
+def _blocks_of(lines: Iterable[str]) -> Iterator[dict[str, str]]:
     block: dict[str, str] = {}
     title = ""
     for line in (*lines, ""):

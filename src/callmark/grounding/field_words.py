@@ -14,6 +14,7 @@ from callmark.grounding.reading import (
     LONGEST_LEAF,
     convert,
     dimension_of,
+    ends_in_unit,
     is_measured_key,
     is_money_key,
     is_same_unit,
@@ -180,7 +181,7 @@ def beside(field: Field) -> Iterator[Field]:
 
 
 _EDGE = re.compile(
-    r"[,;:()|•]|\s[-–—]\s|\b(?:and|or|but|with|und|oder|y|et|ou|mit|con|avec)\b", re.I
+    r"[,;:()|•+]|\s[-–—]\s|\b(?:and|or|but|with|und|oder|y|et|ou|mit|con|avec)\b", re.I
 )
 
 
@@ -458,7 +459,8 @@ class Measures:
                 continue
             for number in self._index.between(low - 1, high + 1)[:MOST]:
                 for field in self._index.numbers[number][:MOST]:
-                    if self.unit_of(field, (number,)) == unit:
+                    is_so = self.unit_of(field, (number,)) == unit
+                    if is_so or ends_in_unit(key_words(field.key), unit):
                         return field
         return None
 

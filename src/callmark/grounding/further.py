@@ -7,7 +7,7 @@ import re
 from bisect import bisect_left
 from itertools import islice
 
-from callmark.grounding.arithmetic import Wanted
+from callmark.grounding.arithmetic import Wanted, products, shares, sums, work_out
 from callmark.grounding.binding import NEAREST
 from callmark.grounding.chains import (
     AT_HAND,
@@ -15,6 +15,7 @@ from callmark.grounding.chains import (
     MOST_NEAR,
     Operands,
     is_told_as_rate,
+    of_percents,
     work_out_in_two,
 )
 from callmark.grounding.claims import MULTIPLIED
@@ -30,6 +31,8 @@ from callmark.grounding.values import Value, decimals_of
 from callmark.grounding.workings import (
     BESIDE,
     CLOSE,
+    FAR_OFF,
+    FEW_NUMBERS,
     MAX_TERMS,
     MOST_NUMBERS,
     MOST_TRIES,
@@ -40,6 +43,7 @@ from callmark.grounding.workings import (
     digits_of,
     may_go_with,
     readings_of,
+    worked_of,
 )
 
 _WORD = re.compile(r"[^\W\d_]{3,}")
@@ -74,6 +78,27 @@ class FurtherWorkings(Workings):
         if value.kind == "moment":
             return self._reckoned(value, sentence)
         return self._apart(value, sentence) if value.readings and value.unit else None
+
+    def find_among_few(self, value: Value) -> Worked | None:
+        """Where the results hold few numbers, one step from them, whatever the words say."""
+        numbers = [one for one in self.index.numbers if one]
+        if value.kind != "number" or not value.readings or len(numbers) > FEW_NUMBERS:
+            return None
+        if digits_of(value) < 2 or (not value.unit and _YEAR.fullmatch(value.text)):
+            return None
+        reading = abs(value.readings[0])
+        column = self.index.columns.get(reading)
+        if column is not None and not value.form.percent:
+            return Worked("sum", f"{column[1]} of all {column[0]}")
+        mean = self._mean(value) if digits_of(value) > 2 else None
+        if mean is not None:
+            return Worked("average", f"{mean[1]} of all {mean[0]}")
+        ways = (shares,) if value.form.percent else (sums, products, of_percents(self._shares_held))
+        for steps in ways:
+            found = work_out(self._wanted(value), numbers, steps, FAR_OFF)
+            if found is not None and not self._is_digit_apart(value, found):
+                return worked_of(found)
+        return None
 
     def speaks_of_before(self, value: Value) -> bool:
         """`the £45`, which was stated before."""
@@ -256,6 +281,8 @@ class FurtherWorkings(Workings):
             seconds = 60 * (wanted.hour or 0) + (wanted.minute or 0)
             if found is None and wanted.second is None and self._reckoning.seconds_apart(seconds):
                 found = "from one time to another"
+            if found is None and wanted.second is None and self._reckoning.lasts(seconds):
+                found = "a length of time as minutes and seconds, or as hours and minutes"
         return None if found is None else Worked("time", found)
 
     @once
@@ -278,7 +305,13 @@ class FurtherWorkings(Workings):
         near = [*self.values[max(0, at - BESIDE) : at], *self.values[at + 1 : at + 3]]
         start, end = self.outline.near(value, self.outline.line_at(value.start))
         close = [one for one in near if one.start >= start - WIDE]
-        inside = [one for one in close if sentence[0] <= one.start < sentence[1]]
+        turn = self.turn_at(value.start)
+        inside = [  # those that somebody told: `between December 8 and 10` has none
+            one
+            for one in close
+            if sentence[0] <= one.start < sentence[1]
+            and (self.index.stating(one, turn) or self.said.holds(one, turn))
+        ]
         return Around(
             [one.moments[0] for one in inside if one.moments],
             [one.moments[0] for one in close if one.moments],
@@ -294,10 +327,16 @@ class FurtherWorkings(Workings):
         seconds = convert(value.readings[0], value.unit, "s")
         if seconds and seconds % SCALE == 0 and self._reckoning.seconds_apart(seconds // SCALE):
             return Worked("duration", "from one time to another")
+        records = self._records_of(value, sentence)
+        minutes = minutes_said(value)
+        if minutes and self._reckoning.minutes_apart(minutes, records):
+            return Worked("duration", "from one time to another")
+        if value.unit == "y" and self._reckoning.years_apart(value.readings[0] // SCALE):
+            return Worked("duration", "from one year to another")
         days = convert(value.readings[0], value.unit, "d")
         if not days or days % SCALE or days // SCALE < 2:
             return None
-        near, records = self._around_moment(value, sentence), self._records_of(value, sentence)
+        near = self._around_moment(value, sentence)
         if self._reckoning.days_apart(days // SCALE, near, records):
             return Worked("duration", "from one day to another")
         return None

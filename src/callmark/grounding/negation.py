@@ -80,6 +80,7 @@ _SWITCHED = frozenset(
     "switched turned set to currently now still strictly also fully always completely is be been"
     " not at an a on by".split()
 )
+_JUST_NOW = frozenset("currently now still already presently temporarily".split())
 
 
 class PolarToken(NamedTuple):
@@ -154,7 +155,10 @@ class ClauseWords(NamedTuple):
     def is_denied(self, manner: str) -> bool | None:
         """None: nobody can tell."""
         is_negated = self.first > 0 and self._denies(self.first - 1)
-        after = self._denied_after(is_negated, OPPOSITES[manner] | OPPOSITES[""])
+        opposites = OPPOSITES[manner] | OPPOSITES[""]
+        if self._is_off_now(opposites):
+            return None if is_negated else True
+        after = self._denied_after(is_negated, opposites)
         if after is not None:
             return after
         if any(self._denies(at) for at in range(self.first + 1, self.last)):
@@ -243,6 +247,14 @@ class ClauseWords(NamedTuple):
             if self.is_verb(at):
                 return True
         return False
+
+    def _is_off_now(self, opposites: frozenset[str]) -> bool:
+        """`with roaming currently disabled`."""
+        tokens, at = self.tokens, self.last + 1
+        while at < len(tokens) and tokens[at].word in _JUST_NOW:
+            at += 1
+        is_after = self.last + 1 < at < len(tokens)
+        return is_after and tokens[at].word in opposites and self._ends_here(at)
 
     def _denied_after(self, is_negated: bool, opposites: frozenset[str]) -> bool | None:
         """What is said of it afterwards, up to its verb. None: nothing."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from callmark.grounding.binding import Binder
+from callmark.grounding.match import is_earlier
 from callmark.grounding.negation import (
     ClauseWords,
     PolarToken,
@@ -34,6 +35,7 @@ from callmark.grounding.record_tree import Field, RecordTree, ResultRecord, key_
 from callmark.grounding.spans import WIDE, Outline, Span
 from callmark.grounding.text import once
 from callmark.grounding.values import Value
+from callmark.records.trace import UserTurn
 
 MOST_RECORDS = 12  # that a clause may speak of
 FLAGS_ALONE = 3  # so many fields that say nothing but yes, no or null are flags
@@ -54,6 +56,7 @@ _OF_RULES = re.compile(r"\b(?:polic(?:y|ies)|covers?)\b", re.IGNORECASE)
 # What has not happened yet, or only may happen.
 _LATER = frozenset("once when until before after soon will to being".split())
 _NO_PART = frozenset("a i is it are as".split())  # of a word that is written as two
+_SENTENCE = re.compile(r"[^.!?\n]+[.!?\n]?")
 _QUESTION = re.compile(r"[*_\s]*[?？]")
 # What is said of these is not said of what they are about.
 _MATTERS = frozenset(
@@ -74,7 +77,8 @@ _NO_WORD_OF = re.compile(
 )
 # That the results say nothing of it.
 _SILENT = re.compile(
-    r"\b(?:no|any)\s(?:\w+\s){0,2}(?:information|info|details|data|mention)\b"
+    r"(?:\bno|(?:\bnot|n['’]t|\bwithout)\b[^.!?\n]{0,40}\bany)\s(?:\w+\s){0,2}"
+    r"(?:information|info|details|data|mention)\b"
     r"|(?:\bnot|n['’]t)\s(?:\w+\s){0,2}(?:mention\w*|specif\w+|stated?|indicated?|say)\b"
     r"|\b(?:unknown|unclear|unspecified)\b",
     re.IGNORECASE,
@@ -521,6 +525,36 @@ class PolarFields:
                 len(stems) == 1 or " ".join(words[-2:]) in self._prose or joined in self._prose
             )
         return known
+
+
+class UserReports:
+    """What the user told in the course of the conversation, sentence by sentence, questions left
+    out. He may look at what no tool of the model can see: `mobile data is off`, on a phone whose
+    account is active."""
+
+    def __init__(self, said: Iterable[UserTurn]) -> None:
+        self._said = said
+
+    def hold(self, stems: Sequence[str], turn: int | None) -> bool:
+        """Did one sentence before this turn speak of all of these?"""
+        sentences = sorted((self._sentences.get(one, {}) for one in stems), key=len)
+        return bool(sentences) and any(
+            is_earlier(at, turn) and all(number in others for others in sentences[1:])
+            for number, at in sentences[0].items()
+        )
+
+    @once
+    def _sentences(self) -> dict[str, dict[int, int]]:
+        """By the stem of each word the sentences that have it, with their turns."""
+        found: dict[str, dict[int, int]] = {}
+        number = 0
+        for one in self._said:
+            for sentence in _SENTENCE.findall(one.text):
+                number += 1
+                if not sentence.endswith("?"):
+                    for word in set(_TOKEN.findall(sentence.casefold())):
+                        found.setdefault(root(word), {})[number] = one.turn
+        return found
 
 
 def _is_about(tokens: Sequence[PolarToken], last: int) -> bool:

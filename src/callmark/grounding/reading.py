@@ -308,6 +308,11 @@ def unit_of_key(words: tuple[str, ...]) -> str:
     return _NAMES.get(pair) or _NAMES.get(last, "")
 
 
+def ends_in_unit(words: tuple[str, ...], unit: str) -> bool:
+    """`flour_g` is in grams, if so many kilograms are stated; by itself it may be anything."""
+    return bool(words) and words[-1] in _KEY_CONTEXT and _NAMES.get(words[-1]) == unit
+
+
 def unit_called(name: str) -> str:
     """What the value of a field `currency` or `unit` names."""
     name = name.strip()
@@ -523,10 +528,22 @@ def _with_unit(text: str, value: Value, locale: str | None) -> Value:
     return value._replace(unit=unit, readings=readings)
 
 
+_AN_HOUR_AND = re.compile(
+    r"\b(?:an|one|eine|una|une)\s(?:hour\sand|stunde\s(?:und)?|hora\sy|heure(?:\set)?)\s$",
+    re.IGNORECASE,
+)
+
+
 def _join_durations(text: str, values: list[Value]) -> list[Value]:
     """`1h 24m` and `1 hour and 24 minutes` are one value, in the smaller unit."""
     joined: list[Value] = []
     for value in values:
+        hour = _AN_HOUR_AND.search(text, max(0, value.start - 24), value.start)
+        if hour is not None and value.unit == "min" and 0 < value.readings[0] < 60 * SCALE:
+            # `an hour and 45 minutes`
+            value = value._replace(start=hour.start(), readings=(60 * SCALE + value.readings[0],))
+            value = value._replace(text=text[value.start : value.end])
+            joined = [one for one in joined if one.end <= value.start]
         last = joined[-1] if joined else None
         together = None if last is None else _together(text, last, value)
         if together is None:

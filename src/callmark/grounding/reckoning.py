@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from datetime import date, timedelta
-from itertools import islice
+from itertools import combinations, islice
 from typing import NamedTuple
 
 from callmark.grounding.dates import Moment
@@ -26,8 +26,10 @@ from callmark.grounding.values import Value
 
 MOST_FIELDS = 60  # of the records that are looked through
 MOST_BASES = 12
+MOST_TIMES = 5  # of one record that are set against each other
 LONGEST_TEXT = 600  # characters of a text of a result in which a term may be named
-A_DAY = 24 * 60
+HOURS_A_DAY = 24
+A_DAY = HOURS_A_DAY * 60
 LIKELY = 0.1  # days or minutes that may be expected to come out by chance
 _TERMS = {
     unit: (kind, factor)
@@ -39,9 +41,12 @@ _TERMS = {
     )
     for unit in words.split()
 }
+_SHORT_TIMES = frozenset("s sec secs second seconds min mins minute minutes".split())
+_HOURS = frozenset("hour hours hrs stunde stunden hora horas heure heures".split())
 _WORD = re.compile(r"[^\W\d_]{3,}")
-_TERM = re.compile(
-    r"(?<![\w.,])(\d{1,3})[\s\u00a0-](?:(?:business|calendar|working|full)[\s-])?([^\W\d_]{2,8})"
+_TERM = re.compile(  # also both ends of `5 to 7 days`
+    r"(?<![\w.,])(\d{1,3})(?:\s?(?:to|or|and|bis|oder|und|a|o|y|à|ou|et|[–-])\s?(\d{1,3}))?"
+    r"[\s\u00a0-](?:(?:business|calendar|working|full)[\s-])?([^\W\d_]{2,8})"
 )
 _NUMBER_KEYS = frozenset("notice term period validity window frist plazo délai delai".split())
 
@@ -65,9 +70,13 @@ class Term(NamedTuple):
 def terms_in(text: str) -> Iterator[Term]:
     """`60 days`, `a 12-month term`."""
     for found in _TERM.finditer(text):
-        known = _TERMS.get(found[2].casefold())
-        if known is not None:
-            yield Term(known[0], known[1] * int(found[1]))
+        unit = found[3].casefold()
+        kind, factor = _TERMS.get(unit, ("", 0))
+        for number in map(int, filter(None, (found[1], found[2]))):
+            if kind:
+                yield Term(kind, factor * number)
+            elif unit in _HOURS and number % HOURS_A_DAY == 0:  # `48 hours before`
+                yield Term("days", number // HOURS_A_DAY)
 
 
 def _terms_of(field: Field) -> Iterator[Term]:
@@ -187,6 +196,7 @@ class Reckoning:
         told = [one for one in own if not words.isdisjoint(key_stems(one.key)) and _moments_of(one)]
         stated = near.beside or near.before
         first = list(dict.fromkeys(_dates_of(stated, self._years)))[:MOST_BASES]
+        told = told if len(told) > 1 or first else own
         held = list(_dates_of((m for one in told or own for m in _moments_of(one)), self._years))
         pool = list(dict.fromkeys([*first, *held, *([] if told else self._days_said)]))
         pool = pool[: 2 * MOST_BASES]
@@ -234,6 +244,27 @@ class Reckoning:
                 is_found = is_found or apart == seconds
         return is_found and close <= LIKELY * 2 * seconds
 
+    def minutes_apart(self, minutes: int, records: list[ResultRecord]) -> bool:
+        """From one time of a record to another, over midnight if neither has its day."""
+        for record in records[:MOST_BASES]:
+            moments = [one for field in record.fields[:MOST_FIELDS] for one in _moments_of(field)]
+            times = [one for one in moments if one.hour is not None]
+            if len(times) <= MOST_TIMES:
+                for one, other in combinations(times, 2):
+                    if minutes in _minutes_between(one, other):
+                        return True
+        return False
+
+    def years_apart(self, years: int) -> bool:
+        """Between two years that the results name, or the birthdays of one in them."""
+        known = [int(one) for one in self._index.years if one.isdecimal()][:MOST_TIMES]
+        return any(abs(one - other) in (years, years + 1) for one, other in combinations(known, 2))
+
+    def lasts(self, number: int) -> bool:
+        """`21:30` of 1290 seconds, `1:45` of 105 minutes."""
+        fields = self._index.numbers.get(number * SCALE, ())
+        return any(not _SHORT_TIMES.isdisjoint(key_words(field.key)[-1:]) for field in fields)
+
     @once
     def _clock(self) -> set[int]:
         found = {
@@ -243,6 +274,14 @@ class Reckoning:
             if one.second is not None and not one.has_day
         }
         return found if len(found) <= 2 * MOST_BASES else set()
+
+
+def _minutes_between(one: Moment, other: Moment) -> tuple[int, ...]:
+    apart = 60 * ((other.hour or 0) - (one.hour or 0)) + (other.minute or 0) - (one.minute or 0)
+    days = [next(_dates_of((moment,), ()), None) for moment in (one, other)]
+    if days[0] is not None and days[1] is not None:
+        return (abs(apart + A_DAY * (days[1] - days[0]).days),)
+    return (apart % A_DAY, -apart % A_DAY)
 
 
 def _minutes_of(field: Field) -> Iterator[int]:

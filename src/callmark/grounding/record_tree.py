@@ -411,6 +411,7 @@ _WINDOW = re.compile(r"([01]\d|2[0-4])\s?[-–]\s?([01]\d|2[0-4])")
 LONG_TEXT = 400  # characters of a text that tells a story
 DESCRIPTION = 200  # of one that describes something
 FEW_FIELDS = 8
+MOST_HYPHENS = 8  # of an identifier that may be named by its end
 MAX_CANDIDATES = 200  # of one value; whatever stands more often can be bound to nothing
 _SHORT = 40
 _Key = TypeVar("_Key", int, str)
@@ -608,9 +609,16 @@ class RecordIndex:
 
     def ends_with(self, key: str) -> Field | None:
         """A leaf whose identifier ends so, after a hyphen."""
-        found = (one for one in self.identifiers if one.endswith(f"-{key}"))
-        whole = next(found, None)
-        return None if whole is None else self.identifiers[whole][0]
+        return self._after_hyphen.get(key)
+
+    @once
+    def _after_hyphen(self) -> dict[str, Field]:
+        found: dict[str, Field] = {}
+        for key, fields in self.identifiers.items():
+            parts = key.split("-", MOST_HYPHENS)
+            for at in range(1, len(parts)):
+                found.setdefault("-".join(parts[at:]), fields[0])
+        return found
 
     def window_at(self, value: Value) -> Field | None:
         """`16-20`, where 4 PM is meant."""

@@ -28,6 +28,7 @@ TELLING = 4  # so many digits tell a number from others
 # near, and of all that there is.
 AT_HAND, FURTHER, FAR_OFF = 0.4, 0.2, 0.08
 BESIDE_SHARE = 0.7
+FEW_NUMBERS = 6
 MOST_NUMBERS = 60  # in all results, any two of which may have been set against each other
 MOST_COLUMNS = 40  # of the tables and lists of an answer
 MOST_TRIES = 400  # numbers of one answer that are looked at so closely
@@ -80,7 +81,7 @@ def readings_of(values: Iterable[Value]) -> list[int]:
     ]
 
 
-def _worked(found: arithmetic.Sum) -> Worked:
+def worked_of(found: arithmetic.Sum) -> Worked:
     because = " and ".join(map(decimal_text, found.operands))
     return Worked(found.rule, f"a {found.rule} of {because}")
 
@@ -205,7 +206,7 @@ class Workings:
         ) or arithmetic.of_two(value, [one.readings[0] for one in run])
         if found is None or self._is_digit_apart(value, found):
             return None
-        return _worked(found)
+        return worked_of(found)
 
     def _is_digit_apart(self, value: Value, found: arithmetic.Sum) -> bool:
         """$7.76 from 3.76 and 4: any amount is a digit that stands somewhere away from a like one.
@@ -236,10 +237,12 @@ class Workings:
         return min((line.start, *starts)) if line.level else line.start
 
     def _span_of(self, value: Value) -> tuple[int, int]:
-        """What the number may have been before it was rounded, where it says so or has decimals."""
+        """What the number may have been before it was rounded, where it says so, has decimals, or
+        has so many digits that cents are left out."""
         wanted = abs(value.readings[0])
         rounding = arithmetic.rounding_of(value, *words_around(self.text, value))
-        if rounding is None or not (rounding.is_hedged or decimals_of(value)):
+        is_long = digits_of(value) >= TELLING  # `$15,584`, of amounts with cents
+        if rounding is None or not (rounding.is_hedged or decimals_of(value) or is_long):
             return wanted - TOLERANCE, wanted + TOLERANCE
         low, high = sorted((abs(rounding.low), abs(rounding.high)))
         return low, high
@@ -270,7 +273,7 @@ class Workings:
                 or share_of(wanted, part, wholes, AT_HAND / 2)
             )
             if found is not None:
-                return _worked(found)
+                return worked_of(found)
         ways: list[tuple[Steps, bool]] = [(shares, True)]
         if not is_share:
             is_compared = is_row or any(
@@ -304,7 +307,7 @@ class Workings:
             operands += more(value, sentence)
             found = work_out(wanted, operands, steps, at_most)
             if found is not None and not self._is_digit_apart(value, found):
-                return _worked(found)
+                return worked_of(found)
         return None
 
     def _cues(self, value: Value, sentence: Span) -> str:
@@ -356,7 +359,8 @@ class Workings:
     def _all_numbers(self, value: Value, sentence: Span) -> list[int]:
         """All that results hold, where that is little and the number has digits enough."""
         numbers = self.index.numbers
-        if len(numbers) > MOST_NUMBERS or digits_of(value) < TELLING - 1:
+        least = TELLING - (2 if len(numbers) <= FEW_NUMBERS else 1)
+        if len(numbers) > MOST_NUMBERS or digits_of(value) < least:
             return []
         return [number for number, fields in numbers.items() if fields[0].number is not None]
 

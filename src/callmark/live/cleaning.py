@@ -5,29 +5,29 @@ from __future__ import annotations
 import msgspec
 
 from callmark.datasets.importing.desk import Imported, Object
-from callmark.live.record import SecretFilter
+from callmark.live.secrets import SecretFilter
 from callmark.live.surrogates import Surrogates
 from callmark.records.jsontext import Json, want_list, want_object
 
 
 class LogCleaner:
     """One conversation at a time: what stands for a value depends on nothing but the value and the
-    key, so it is the same in all of them."""
+    key, so it is the same in all of them. `removed`: secrets that are gone; `replaced`: personal
+    values that others stand for."""
 
     def __init__(self, *, pii: bool, key: str = "") -> None:
         self._pii = pii
         self._key = key
-        self._secrets = SecretFilter()
+        self.removed = 0
         self.replaced = 0
-
-    @property
-    def removed(self) -> int:
-        """Secrets that are gone."""
-        return self._secrets.removed
 
     def clean(self, entry: Imported) -> Imported:
         parts: list[Json] = [entry.item, entry.answer, [one for _, one in entry.fixtures]]
-        parts = [self._secrets.json(part) for part in parts]
+        secrets = SecretFilter()
+        for part in parts:
+            secrets.learn(part)
+        parts = [secrets.json(part) for part in parts]
+        self.removed += secrets.removed
         if self._pii:
             surrogates = Surrogates(key=self._key)
             for part in parts:
@@ -46,6 +46,11 @@ class LogCleaner:
                 for (call, _), one in zip(entry.fixtures, want_list(fixtures), strict=True)
             ),
         )
+
+
+def clean_detail(detail: str) -> str:
+    """What the report of an import quotes."""
+    return SecretFilter().text(detail)
 
 
 def _with_its_id(item: Object, entry: Imported) -> Object:

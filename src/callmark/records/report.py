@@ -5,7 +5,7 @@ without data is None. Changing the fields means changing `REPORT_VERSION`."""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, assert_never
 
 import msgspec
 
@@ -362,3 +362,30 @@ class Report(JsonRecord, Drawn, msgspec.Struct, frozen=True, kw_only=True):
     def warning_gates(self) -> frozenset[str]:
         """The gates that only warn: a sample that falls short of one has not failed."""
         return frozenset(one.name for one in self.gates if one.policy == "warning_only")
+
+
+def gates_ok_of(verdict: Verdict) -> bool | None:
+    return {"pass": True, "fail": False}.get(verdict)
+
+
+def exit_code(
+    report: Report, *, fail_on_gate_failure: bool = True, fail_on_inconclusive: bool = False
+) -> int:
+    """0 passed, 1 failed, 2 empty, 4 incomplete, 5 inconclusive. Without `fail_on_gate_failure`
+    gates that fail or stay open leave 0; `fail_on_inconclusive` makes any open gate a 5. The
+    open gates of a shard are judged after the merge and do not count here."""
+    is_shard = report.header.num_shards > 1
+    is_open = any(outcome.status == "inconclusive" for outcome in report.gates)
+    match report.verdict:
+        case "empty":
+            return 0 if is_shard else 2
+        case "incomplete":
+            return 4
+        case "fail":
+            return 1 if fail_on_gate_failure else 0
+        case "inconclusive":
+            return 5 if not is_shard and (fail_on_gate_failure or fail_on_inconclusive) else 0
+        case "pass":
+            return 5 if is_open and fail_on_inconclusive else 0
+        case _:
+            assert_never(report.verdict)

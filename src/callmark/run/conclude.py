@@ -23,7 +23,7 @@ from callmark.config import RunConfig
 from callmark.errors import Incomplete, OutputFailed, UsageError
 from callmark.plugins import find_players
 from callmark.records.jsontext import Json, sha256_hex
-from callmark.records.report import Report, ReportHeader, Shard, Timing
+from callmark.records.report import Report, ReportHeader, Shard, Timing, exit_code
 from callmark.records.seams import Observed, Progress
 from callmark.run.indexing import IndexRows
 from callmark.run.loop import (
@@ -45,7 +45,6 @@ from callmark.store.files import atomic_writer
 from callmark.store.journal import Journal, journal_path
 from callmark.store.run_index import INDEXED
 from callmark.store.spending import cost_of, read_spending, sum_up_spending
-from callmark.summary.gates import exit_code
 from callmark.summary.summary import Scope, Summariser, SummaryState
 
 INTERRUPTED = 130

@@ -10,7 +10,7 @@ from typing import Annotated, assert_never, get_args
 import msgspec
 
 from callmark.calls.registry import Registry
-from callmark.config import RunConfig, read_settings
+from callmark.config import RunConfig
 from callmark.datasets.reader import Dataset, PartOfDataset
 from callmark.errors import UsageError
 from callmark.records.jsontext import Json, canonical_json, digest
@@ -18,6 +18,7 @@ from callmark.records.problems import KeySet, quote_name, show_value, typed_prob
 from callmark.records.samples import CALL_FREE, Sample
 from callmark.records.seams import Hit, Miss, ToolSession
 from callmark.records.trace import FAULT, FaultKind, FaultyCall, is_mcp_result, text_of
+from callmark.store.settings import read_settings
 
 EVERY_TOOL = "*"
 FAILED = frozenset(f"{FAULT}{kind}" for kind in ("fail", "timeout", "error"))

@@ -21,7 +21,7 @@ from callmark.errors import BadInput, UsageError
 from callmark.plugins import with_formats
 from callmark.records.jsontext import Json, digest
 from callmark.records.problems import refuse_problems, show_value
-from callmark.records.report import GateRule, Report, ReportHeader, Timing
+from callmark.records.report import GateRule, Report, ReportHeader, Timing, exit_code
 from callmark.records.results import Decoding, Fingerprints, Result, ScorerMark, Scoring
 from callmark.records.samples import Sample, expectation_of
 from callmark.records.seams import Progress, Standing
@@ -50,7 +50,7 @@ from callmark.run.resume import (
 from callmark.runners.messages import split_prompt
 from callmark.runners.replay import OneRecording, recorded_replies
 from callmark.scorers.score import SCORER_VERSION
-from callmark.stats.columns import KeyIndex
+from callmark.stats.columns import ConflictingResults, KeyIndex
 from callmark.store.files import atomic_writer, check_writable, encode_result
 from callmark.store.recorded import (
     Recorded,
@@ -59,10 +59,8 @@ from callmark.store.recorded import (
     RecordedMessages,
     read_recorded,
 )
-from callmark.summary.gates import exit_code
 from callmark.summary.metrics import CrossScore
 from callmark.summary.summary import Scope, Summariser
-from callmark.summary.trials import ConflictingResults
 
 NOT_KNOWN = Decoding(
     temperature=None, top_p=None, max_tokens=None, seed=None, max_turns=None, tool_choice=None

@@ -44,12 +44,11 @@ from callmark.records.samples import Header, Sample
 from callmark.records.seams import Observed, Runner
 from callmark.run.play import Evaluator
 from callmark.scorers.score import SCORER_VERSION
-from callmark.stats.columns import KeyIndex
+from callmark.stats.columns import ConflictingResults, KeyIndex
 from callmark.store.files import read_report, read_results
 from callmark.store.journal import DoneTrials, Journal
 from callmark.store.recorded import Recorded, RecordedIndex, read_recorded
 from callmark.summary.summary import counted_warnings
-from callmark.summary.trials import ConflictingResults
 
 if TYPE_CHECKING:
     from callmark.run.prepare import Setup

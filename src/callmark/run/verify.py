@@ -27,6 +27,8 @@ from callmark.records.report import (
     Status,
     Timing,
     Verdict,
+    exit_code,
+    gates_ok_of,
 )
 from callmark.records.results import Fingerprints, Result
 from callmark.records.samples import Sample
@@ -53,7 +55,7 @@ from callmark.runners.replay import OneRecording
 from callmark.scorers.redaction import redact_result
 from callmark.scorers.score import SCORER_VERSION
 from callmark.store.files import atomic_writer, check_writable, encode_result
-from callmark.summary.gates import JudgeContext, exit_code, gates_ok_of, judge, rules_on_dataset
+from callmark.summary.gates import JudgeContext, judge, rules_on_dataset
 from callmark.summary.summary import NOT_SCORED, Scope, Summariser
 
 TEACHER_TEXTS = "dataset_teacher_texts"

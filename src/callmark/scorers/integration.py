@@ -21,6 +21,7 @@ from callmark.grounding.match import (
     names_in,
 )
 from callmark.grounding.numbers import SCALE, form_of, read_every_way
+from callmark.grounding.polarity import UserReports
 from callmark.grounding.record_tree import Field, RecordIndex, RecordTree
 from callmark.grounding.spans import Outline, Span, marker_spans, sentences
 from callmark.grounding.text import (
@@ -172,6 +173,10 @@ class TrialReading:
     def records(self) -> RecordIndex:
         """The results as records; those that are errors left out."""
         return RecordIndex(RecordTree(self.served))
+
+    @once
+    def reports(self) -> UserReports:
+        return UserReports(self.trace.said)
 
     @once
     def told(self) -> list[tuple[str, int]]:

@@ -107,11 +107,20 @@ def check_statements(reading: TrialReading, registry: Registry) -> Statements:
     findings = [one for one in findings if one.rule != "quotation" or one.start not in altered]
     findings = list(_deny(reading, outline, findings))
     kept = [one for one in findings if reading.is_after_first_result((one.start, one.end))]
+    if any(key.startswith("encrypted_") for key in reading.records.tree.keys):
+        kept = [_unseal(one) for one in kept]
     kept.sort(key=lambda one: (one.start, one.end, one.rule))
     if sum(one.rule == "value" for one in kept) >= FEWEST_LOOSE:
         known = KnownWords(reading.records, reading.said)
         kept = list(find_baseless(outline, kept, known, reading.turn_at))
     return Statements(tuple(kept), tuple(_mark(reading, one) for one in kept))
+
+
+def _unseal(one: StatementFinding) -> StatementFinding:
+    """Pages that a server found come back encrypted: the model could read them, nobody else can."""
+    if one.label != "unsupported" or one.rule == "deed":
+        return one
+    return StatementFinding(one.start, one.end, "unchecked", "sealed")
 
 
 def _check_rules(
@@ -335,7 +344,8 @@ def _check_polarity(
         ):  # `please check whether it is on`
             continue
         since = field.record.served.turn
-        if any(
+        is_reported = reading.reports.hold(said.polar.words.stems, turn)
+        if is_reported or any(
             (turn is None or at is None or at < turn)
             and (at is None or since is None or at >= since)
             and not stems.isdisjoint(said.polar.words.stems)
@@ -358,8 +368,12 @@ def _check_states(
 ) -> Iterator[StatementFinding]:
     written = _written(reading, registry)
     for said in StateFields(index).said_in(outline, binder, reading.turn_at):
-        if said.field.call < _last_before(written, reading.turn_at(said.start)):
+        turn = reading.turn_at(said.start)
+        if said.field.call < _last_before(written, turn):
             continue  # a call may have changed it since
+        words = _WORD.findall(outline.text[said.start : said.end])
+        if reading.reports.hold([root(word.casefold()) for word in words], turn):
+            continue
         because = f"{said.field.key} is {canonical_json(said.field.value)}"
         yield StatementFinding(
             said.start, said.end, "contradicted", "state", (said.field,), because

@@ -19,7 +19,7 @@ from callmark.config import errors_allowed
 from callmark.datasets.reader import Dataset, open_dataset
 from callmark.errors import BadInput, CallmarkError, FingerprintMismatch, UsageError
 from callmark.records.jsontext import Json, NotJson, canonical_json, want_number
-from callmark.records.report import Report, ReportHeader, Shard, Timing
+from callmark.records.report import Report, ReportHeader, Shard, Timing, exit_code
 from callmark.records.results import Fingerprints, Result
 from callmark.records.samples import shard_of
 from callmark.records.seams import Progress, Standing
@@ -35,7 +35,6 @@ from callmark.store.spending import (
     read_spending,
     sum_up_spending,
 )
-from callmark.summary.gates import exit_code
 from callmark.summary.summary import (
     Scope,
     Summariser,

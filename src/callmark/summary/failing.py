@@ -37,10 +37,9 @@ from callmark.records.samples import Expectation, expectation_of
 from callmark.records.statements import GOOD, StatementLabel, Tier
 from callmark.records.trace import UNPARSED
 from callmark.stats.columns import is_there
-from callmark.summary.gates import is_below, is_satisfied
+from callmark.summary.gates import better_is, is_below, is_satisfied
 from callmark.summary.metrics import (
     DEFINITIONS,
-    FLAGGED,
     GATED_LANGUAGES,
     INVENTED,
     TEACHER_HEAVY,
@@ -266,11 +265,10 @@ _BELOW_BOUND: dict[str, tuple[Over, str]] = {
     "integration_f1_macro_strict": ("integration", "f1_strict"),
     "call_f1_macro": ("all", "call_f1"),
 }
-# metric -> (samples, column): short where there is any
+# metric -> (samples, column): short where there is any; a rate says so by its direction
 _ANY: dict[str, tuple[Over, str]] = {
     "unsupported_value_rate": ("eligible", "unsupported"),
     "controls_with_integration": ("control", "contaminated"),
-    FLAGGED: ("all", "flagged"),
     INVENTED: ("all", "invented"),
 }
 
@@ -292,9 +290,12 @@ def failing_rows(whole: Subset, rules: Mapping[str, GateRule]) -> Iterator[tuple
         if name in bounds and not whole.lacks_keys(definitions[name]):
             yield name, _short(whole, over, key, _below(bounds[name]))
     for definition in DEFINITIONS:
-        if definition.made == "rate" and definition.name not in _ANY:
-            key = definition.columns[0]
-            yield definition.name, _short(whole, definition.over, key, _below(1))
+        if definition.made == "rate":
+            is_short = _below(1) if better_is(definition.name) == "higher" else _is_any
+            yield (
+                definition.name,
+                _short(whole, definition.over, definition.columns[0], is_short),
+            )
     for name, (over, key) in _ANY.items():
         yield name, _short(whole, over, key, _is_any)
     yield "fixture_hit_rate", _less(whole, "not_control", "hits", "looked_up")

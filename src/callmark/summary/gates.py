@@ -1,4 +1,4 @@
-"""What the gates say about the numbers, the verdict, and the exit code."""
+"""What the gates say about the numbers, and the verdict."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from callmark.records.report import (
     Number,
     Op,
     Policy,
-    Report,
     Source,
     Status,
     Verdict,
@@ -107,6 +106,10 @@ GATES: dict[str, GateKind] = {
     "dataset_long_contexts": GateKind("higher", _POINT, quality=False, of_dataset=True),
     "dataset_spans": GateKind("higher", _POINT, quality=False, of_dataset=True),
 }
+# Of metrics that no gate judges; a gate knows its own direction.
+_LOWER = frozenset(
+    {"chance_f1", "copy_ratio", "integration_delta_lax_minus_strict", "unchecked_share"}
+)
 # What a plug-in's measure may be asked: it has whatever numbers its scorer gives.
 _MEASURES: dict[Better, GateKind] = {
     "higher": GateKind("higher", _PER_SAMPLE, smallest_bound=-math.inf, largest_bound=math.inf),
@@ -149,6 +152,13 @@ class AddedGates(msgspec.Struct, frozen=True):
 
     measures: Mapping[str, Better] = {}
     gates: Mapping[str, Json] = {}
+
+
+def better_is(metric: str) -> Better:
+    """Which way a metric of ours is better: whatever judges, compares or lists asks here."""
+    if metric in GATES:
+        return GATES[metric].better
+    return "lower" if metric in _LOWER else "higher"
 
 
 def is_measure(name: str) -> bool:
@@ -395,8 +405,6 @@ def _beyond(outcome: GateOutcome) -> str:
 __all__ = [
     "JudgeContext",
     "VerdictContext",
-    "exit_code",
-    "gates_ok_of",
     "judge",
     "resolve_rules",
     "verdict_of",
@@ -668,30 +676,3 @@ def _why_unproved(proofs: Sequence[GateOutcome], mute: Collection[str] = ()) -> 
     told = (one for one in open_gates if one not in few or one is most)
     reasons = dict.fromkeys(one.reason or "" for one in told)
     return f"no gate on the model's calls or statements could be judged: {'; '.join(reasons)}"
-
-
-def gates_ok_of(verdict: Verdict) -> bool | None:
-    return {"pass": True, "fail": False}.get(verdict)
-
-
-def exit_code(
-    report: Report, *, fail_on_gate_failure: bool = True, fail_on_inconclusive: bool = False
-) -> int:
-    """0 passed, 1 failed, 2 empty, 4 incomplete, 5 inconclusive. Without `fail_on_gate_failure`
-    gates that fail or stay open leave 0; `fail_on_inconclusive` makes any open gate a 5. The
-    open gates of a shard are judged after the merge and do not count here."""
-    is_shard = report.header.num_shards > 1
-    is_open = any(outcome.status == "inconclusive" for outcome in report.gates)
-    match report.verdict:
-        case "empty":
-            return 0 if is_shard else 2
-        case "incomplete":
-            return 4
-        case "fail":
-            return 1 if fail_on_gate_failure else 0
-        case "inconclusive":
-            return 5 if not is_shard and (fail_on_gate_failure or fail_on_inconclusive) else 0
-        case "pass":
-            return 5 if is_open and fail_on_inconclusive else 0
-        case _:
-            assert_never(report.verdict)

@@ -17,13 +17,12 @@ from callmark.records.report import Metric, MetricBlock, Number, ToolDelta
 from callmark.records.results import Result
 from callmark.records.samples import CALL_FREE, Kind
 from callmark.records.statements import RULES
-from callmark.stats.columns import is_there
+from callmark.stats.columns import NO_CLUSTER, is_there
 from callmark.stats.estimates import SampledValue, Statistic, estimate, interval_95
 from callmark.summary import wording
 from callmark.summary.trials import (
     KIND_CODE,
     KINDS,
-    NO_CLUSTER,
     NOT_APPLICABLE,
     Samples,
     TrialPlace,

@@ -27,6 +27,7 @@ from callmark.records.report import (
     Shard,
     Timing,
     Verdict,
+    gates_ok_of,
 )
 from callmark.records.results import Decoding, Fingerprints, Result
 from callmark.records.samples import Expectation, Kind, expectation_of, sample_id_of
@@ -41,7 +42,6 @@ from callmark.summary.gates import (
     JudgeContext,
     VerdictContext,
     allowed_misses,
-    gates_ok_of,
     is_measure,
     is_satisfied,
     judge,

@@ -308,6 +308,7 @@ RULES: dict[str, Wording] = {
     "threshold": Wording("threshold", "It is a bound that the answer sorts by."),
     "again": Wording("again", "The same amount was stated before."),
     "some of them": Wording("some of them", "It counts some of several, and which is not said."),
+    "sealed": Wording("sealed", "A result is encrypted, and only the model could read it."),
     "site": Wording("site", "It names a site as a whole, and no page of it."),
     "worked out": Wording(
         "worked out", "It may be reckoned from the results in a way not followed."

@@ -102,6 +102,7 @@ def test_long_lists_are_cut_but_counted(files):
     assert (diff.added_count, len(diff.added)) == (LISTED + 3, LISTED)
 
 
+@pytest.mark.slow
 @settings(max_examples=50, deadline=None)
 @given(st.dictionaries(st.integers(0, 9), st.integers(0, 2)), st.dictionaries(st.integers(0, 9), st.integers(0, 2)), st.randoms())  # fmt: skip
 def test_counts_agree_with_sets(tmp_path_factory, before, after, chance: random.Random):

@@ -70,3 +70,8 @@ def test_of_records_that_say_the_same_the_named_one_is_told():
     scores = claims("CB21 has a ski storage.", call(cabins))
     [one] = [one for one in scores["statements"] if one["rule"] == "polarity"]
     assert one["path"] == "/cabins/1/ski_storage"
+
+
+def test_shares_that_nobody_served_were_reckoned_by_somebody():
+    told = statements("B leads with 33.5%, against 28.2% for A and 26.9% for C.", RESULT)
+    assert {rule for _, _, rule in told} == {"value"}

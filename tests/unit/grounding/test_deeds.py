@@ -136,3 +136,18 @@ def test_shipping_and_deleting_need_more_than_a_change(text, does):
     for name in does:
         assert [served for _, served in deeds(text, (name, ""))] == [True], name
     assert [served for _, served in deeds(text, READ, told=("shipped", "deleted"))] == [True]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "Wait, I made a mistake.",
+        "We have successfully completed the task.",
+        "I have completed all of the steps.",
+    ],
+)
+def test_thinking_is_no_deed(answer):
+    item = {"prompt": "Look at W1.", "metadata": {"call_sequence": [{"name": "get_order"}]}}
+    calls = [{"name": "get_order", "arguments": {"id": "W1"}, "result": {"id": "W1"}}]
+    told = callmark.score_item(item, answer, calls)["statements"]
+    assert "deed" not in [one["rule"] for one in told]

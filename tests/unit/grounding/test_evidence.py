@@ -5,6 +5,8 @@ import json
 import pytest
 from tests.unit.grounding.asking import call, claims, item, labels, lax, paths, score, strict, turns
 
+from callmark.grounding.evidence import records_of_text
+
 MISS = {
     "ok": False, "error": "fixture_miss", "name": "web.search", "arguments": {"q": "zebra stripes"},
     "key_normalized": {"q": "zebra stripes", "top_k": 3},
@@ -352,3 +354,14 @@ def test_an_echoed_text_that_is_json_grounds_nothing():
     arguments = {"path": "a.json", "content": '{"a": 55}'}
     written = call({"written": '{"a": 55}'}, name="file.write", arguments=arguments)
     assert not grounded("it has 55", written)
+
+
+def test_a_table_between_other_lines_is_read_as_records():
+    text = (
+        "# Test\n\n| Variant | Sent |\n|---|---|\n| A | 4,000 |\n| B | 3,100 |\n\nLeft: 28\nOf: 9"
+    )
+    assert list(records_of_text(text)) == [
+        {"Variant": "A", "Sent": "4,000"},
+        {"Variant": "B", "Sent": "3,100"},
+        {"Left": "28", "Of": "9"},
+    ]

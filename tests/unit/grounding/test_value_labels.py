@@ -3,6 +3,8 @@
 import pytest
 from tests.unit.grounding.asking import call, item, labels, score, statements, turns
 
+from callmark.grounding.values import find_values
+
 
 def label(answer, *calls, **more):
     [one] = labels(score(f"Integration: {answer}", *calls, **more))
@@ -308,3 +310,23 @@ def test_a_digit_that_stands_about_makes_no_sum(answer, result, expected):
 def test_a_site_is_recommended_and_a_page_is_stated(answer, expected):
     found = statements(answer, {"count": 42})
     assert [(label, rule) for text, label, rule in found if "example" in text] == expected
+
+
+def test_what_a_server_sealed_cannot_be_looked_up():
+    page = {"type": "web_search_result", "url": "https://a.test", "title": "Weather"}
+    answer = "The reading is 5281."
+    assert {row[1] for row in statements(answer, [page])} == {"unsupported"}
+    sealed = page | {"encrypted_content": "Eu8HCioIDBgCIiQ1NTc2NjExZi1hMWVlLTQyN2Mt"}
+    assert {row[1:] for row in statements(answer, [sealed])} == {("unchecked", "sealed")}
+
+
+def test_what_is_supposed_is_an_example():
+    record = {"price": 950}
+    told = statements('If the price were "1234567", it is written like that.', record)
+    assert [row[1:] for row in told] == [("not_claimed", "example")]
+    assert statements("The price is 1234567.", record)[0][1] == "unsupported"
+
+
+def test_a_number_at_the_end_of_a_line_and_one_of_a_list_are_no_day():
+    assert [value.text for value in find_values("taken mod 10.\n6. Look at it.", None)] == ["10"]
+    assert [value.text for value in find_values("am 10. 6. war es", None)] == ["10. 6."]

@@ -178,3 +178,94 @@ def test_a_currency_above_a_record_holds_for_it():
     bars = {"currency": "NOK", "bars": [{"date": "2026-04-13", "open": 41.27}]}
     found = statements("It opened at SEK 41.27.", bars)
     assert ("unit_mismatch", "unit") in [(label, rule) for _, label, rule in found]
+
+
+def test_algebra_is_no_equation_of_numbers():
+    record = {"a": 4, "b": -1}
+    for answer in ("The roots solve x^2 - 4x + 1 = 0.", "So 3x + 4 = 0 is the line."):
+        assert "equation" not in [rule for _, _, rule in statements(answer, record)]
+    assert ("9", "miscalculated", "equation") in statements("That is 4 + 4 = 9.", record)
+
+
+def test_whole_days_may_be_told_in_hours():
+    event = {"event": "Workshop", "starts": "2024-10-15T14:00:00Z"}
+    answer = "Registration closes 24 hours before it, so register by October 14th."
+    assert ("October 14th", "derived") in [one[:2] for one in statements(answer, event)]
+    late = answer.replace("14th", "12th")
+    assert ("October 12th", "unsupported") in [one[:2] for one in statements(late, event)]
+
+
+RECKONED = [
+    ({"delay_min": 105, "seats": 31}, "The delay is an hour and {} minutes.", "45", "50"),
+    ({"delay_min": 105, "seats": 31}, "Das ist eine Stunde und {} Minuten.", "45", "50"),
+    ({"position_s": 1290, "episode": 205}, "The read is at {} in the episode.", "21:30", "21:50"),
+    (
+        {"ship": "2026-12-03", "transit_days": [5, 7]},
+        "Transit is 5 to 7 days, so expect it between {}.",
+        "December 8 and 10",
+        "December 9 and 12",
+    ),
+    ({"stock": 160, "on_order": {"qty": 500}}, "That will bring you to {}.", "660", "680"),
+    (
+        {"rows": [{"team": "ml", "cost": 5025.1}, {"team": "ml", "cost": 6826.3}]},
+        "- **ml:** in total ${}",
+        "11,851",
+        "11,951",
+    ),
+]
+
+
+@pytest.mark.parametrize(("record", "answer", "right", "wrong"), RECKONED)
+def test_what_a_person_reckons_in_the_head_is_followed(record, answer, right, wrong):
+    def flagged(text):
+        return [row for row in statements(answer.format(text), record) if row[1] in FLAGS]
+
+    assert not flagged(right)
+    assert flagged(wrong)
+
+
+def test_a_price_under_so_many_days_is_no_number_of_days():
+    cars = {
+        "period_days": 5,
+        "fleet": [
+            {"model": "Touran", "daily_rate": 71.0, "deposit": 600},
+            {"model": "Buzz", "daily_rate": 109.0, "deposit": 900},
+        ],
+    }
+    table = "| Car | Per day | 5 days |\n|---|---|---|\n| Touran | €71.00 | €355.00 |\n"
+    assert [row for row in statements(table, cars) if row[1] in FLAGS] == []
+
+
+def test_the_end_of_an_identifier_names_it():
+    rows = {"readings": [{"sensor": "GH-B1", "pct": 83.5}, {"sensor": "GH-B2", "pct": 85.5}]}
+    assert [row for row in statements("B1 reads 83.5 and B2 85.5.", rows) if row[1] in FLAGS] == []
+    assert ("B3", "unsupported", "value") in statements("B3 reads 83.5.", rows)
+
+
+FEW = [
+    ({"hourly_rate": 45, "hours_logged": 32, "name": "Dee"}, "Her bill should be £{}.", "1,440"),
+    ({"size_gb": 500, "used_gb": 410, "mount": "/data"}, "/data is {}% full.", "82"),
+    ({"flour_g": 1250, "water_g": 875, "loaves": 2}, "You need {} kg of flour.", "1.25"),
+    ({"opened": "2025-02-08T03:12:00Z", "closed": "2025-02-08T04:47:00Z"}, "It took {} minutes.", "95"),
+    ({"bedtime": "23:10", "wakeup": "06:40", "score": 81}, "You were in bed {} hours.", "7.5"),
+    ({"inicio": "2024-09-10", "clausura": "2024-10-05"}, "Hasta la clausura pasan {} días.", "25"),
+    ({"subtotal": 240, "coupon": {"pct_off": 15}}, "You'd pay {} for them.", "204"),
+    ({"construit_en": "1934", "inspection": "2022"}, "Le pont avait {} ans.", "88"),
+    ({"games": [{"pts": 98}, {"pts": 110}, {"pts": 104}, {"pts": 92}]}, "They score {}.", "101"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("record", "answer", "right"), FEW)
+def test_of_few_numbers_one_step_needs_no_word(record, answer, right):
+    def flagged(text):
+        return [row for row in statements(answer.format(text), record) if row[1] in FLAGS]
+
+    assert not flagged(right)
+    number = right.replace(",", "")
+    assert flagged(f"{float(number) * 1.37:.{2 if '.' in number else 0}f}")
+
+
+def test_a_year_may_stand_in_a_key():
+    town = {"town": "Altenried", "residents_2023": 7105}
+    assert statements("Altenried had 7105 in 2023.", town)[-1][1:] == ("unchecked", "word")
+    assert statements("Altenried had 7105 in 2024.", town)[-1][1] == "unsupported"

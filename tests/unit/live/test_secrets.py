@@ -2,7 +2,7 @@
 
 import pytest
 
-from callmark.live.record import SECRET, SecretFilter
+from callmark.live.secrets import SECRET, SecretFilter
 
 TOKEN = "a1B2" * 9
 
@@ -27,6 +27,10 @@ def test_keys_and_tokens_are_removed_by_their_form(text):
     ("text", "cleaned"),
     [
         (f"Authorization: Bearer {TOKEN}", f"Authorization: Bearer {SECRET}"),
+        ("Authorization: Bearer letmein", f"Authorization: Bearer {SECRET}"),
+        ('{"Authorization": "Basic opensesame"}', f'{{"Authorization": "Basic {SECRET}"}}'),
+        ("send Basic YWRhOmh1bnRlcjI= along", f"send Basic {SECRET} along"),
+        ("a bearer qwErtyuiop", f"a bearer {SECRET}"),
         ("postgres://ada:pa55word@db/x", f"postgres://ada:{SECRET}@db/x"),
         ('{"password": "hunter22"}', f'{{"password": "{SECRET}"}}'),
         (r"{\"password\": \"hunter22\"}", f'{{\\"password\\": \\"{SECRET}\\"}}'),
@@ -41,7 +45,8 @@ def test_only_the_secret_itself_is_removed(text, cleaned):
     "text",
     [
         "the bearer of bad news", "page_token: 3f", "basic facts", "https://example.org/a?b=c",
-        "sk-learn", "a secret garden", "12:30@noon",
+        "sk-learn", "a secret garden", "12:30@noon", "Ensuring Basic Connectivity for MMS",
+        "Basic troubleshooting", "Bearer authentication is asked for",
     ],
 )  # fmt: skip
 def test_ordinary_words_stay(text):
@@ -63,6 +68,14 @@ def test_a_key_that_says_secret_hides_its_value():
         "next_page_token": "abc",
         "db_password": SECRET,
     }
+
+
+def test_what_a_key_calls_secret_is_one_wherever_it_stands():
+    secrets = SecretFilter()
+    call = {"arguments": '{"user": "ada", "password": "hunter2!"}', "secret": "required"}
+    secrets.learn(call)
+    assert secrets.text("I am ada, my password is hunter2!") == f"I am ada, my password is {SECRET}"
+    assert secrets.text("both are required") == "both are required"
 
 
 def test_bytes_of_a_picture_stay():

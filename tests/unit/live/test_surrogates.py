@@ -89,6 +89,7 @@ def test_bytes_of_a_picture_stay():
 ADDRESSES = st.from_regex(r"[a-z]{2,8}(\.[a-z]{2,8})?@[a-z]{3,8}\.(com|de)", fullmatch=True)
 
 
+@pytest.mark.slow
 @given(st.lists(ADDRESSES, min_size=1, max_size=8, unique=True), st.randoms(use_true_random=False))
 def test_different_values_stay_different_and_order_does_not_matter(addresses, random):
     shuffled = random.sample(addresses, len(addresses))

@@ -86,6 +86,7 @@ def _write(path: Path, number: int) -> None:
     TraceFile(path).write(served)
 
 
+@pytest.mark.slow
 def test_servers_side_by_side_lose_nothing(tmp_path):
     path = tmp_path / "trace.jsonl"
     started = [

@@ -135,6 +135,7 @@ def test_f36_minimal_wants_a_name_and_an_object_of_arguments(text):
     assert not is_valid(text, schema="minimal"), text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", ["{", '{"a":', '{"name": "x" '])
 def test_f36_minimal_reads_a_text_of_broken_braces_in_linear_time(piece):
     def seconds(count):

@@ -774,6 +774,7 @@ def test_the_libraries_are_loaded_only_for_candidates():
     subprocess.run([sys.executable, "-c", code], check=True, env={"PYTHONPATH": str(SRC)})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece",
     [

@@ -122,6 +122,7 @@ def test_few_units_are_flipped_in_all_ways_as_scipy_does():
         assert sign_flip(gains, seed=1) == pytest.approx(exact_flips(gains), abs=1e-9), gains
 
 
+@pytest.mark.slow
 def test_many_units_are_drawn_and_come_near_the_exact_value():
     rng = np.random.default_rng(6)
     for _ in range(10):

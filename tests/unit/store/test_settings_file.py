@@ -2,8 +2,8 @@
 
 import pytest
 
-from callmark.config import MAX_DEPTH, MAX_VALUES, read_settings
 from callmark.errors import UsageError
+from callmark.store.settings import MAX_DEPTH, MAX_VALUES, read_settings
 
 
 @pytest.fixture

@@ -7,11 +7,10 @@ import pytest
 from tests.builders import make_error, make_result, rules_with
 
 from callmark.records.quarantine import Quarantine
-from callmark.records.report import Report, ReportHeader
+from callmark.records.report import Report, ReportHeader, exit_code
 from callmark.reports.finished_run import FinishedRun, failed_trials
 from callmark.reports.terminal import counts_text
 from callmark.store.files import encode_result
-from callmark.summary.gates import exit_code
 from callmark.summary.summary import Scope, Summariser
 
 ENTRY = Quarantine(owner="kim", until=date(2027, 1, 31), why="times out")

@@ -6,12 +6,11 @@ import msgspec
 import pytest
 from tests.builders import make_error, make_result, rules_with, served_call
 
-from callmark.records.report import Power, ReportHeader
+from callmark.records.report import Power, ReportHeader, exit_code
 from callmark.records.results import ArgumentOrigin, Copying, Statement
 from callmark.records.statements import RULES, StatementLabel
 from callmark.stats.estimates import Z_ONE_SIDED, wilson
 from callmark.summary import metrics
-from callmark.summary.gates import exit_code
 from callmark.summary.summary import Scope, Summariser
 
 NO_FACTS = {"recall_kind": "presence"}

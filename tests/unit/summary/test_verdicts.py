@@ -4,8 +4,7 @@ import msgspec
 import pytest
 from tests.builders import make_error, make_result, numbered, rules_with, silent
 
-from callmark.records.report import ReportHeader
-from callmark.summary.gates import exit_code
+from callmark.records.report import ReportHeader, exit_code
 from callmark.summary.summary import Scope, Summariser
 
 

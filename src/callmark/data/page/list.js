@@ -7,6 +7,11 @@ const MARKS = {
   "not scored": "warn", "falls short": "bad", flagged: "bad", "only warns": "warn", "nothing checked": "quiet", "wrong on both sides": "bad",
 };
 
+// A share or a mean has three digits, a count has none.
+function shareOrCount(number) {
+  return number > 1 && Number.isInteger(number) ? String(number) : threeDigits(number);
+}
+
 class SampleList {
   constructor(box, index, opened) {
     this.box = box;
@@ -97,7 +102,7 @@ class SampleList {
     // A checkpoint of a series is named below; it is no trial.
     const trial = trials[row] && !facet("checkpoint").length ? ` · trial ${trials[row]}` : "";
     const scores = numbers.filter((one) => one.values[row] !== null)
-      .map((one) => `${one.label} ${threeDigits(one.values[row])}`).join("  ");
+      .map((one) => `${one.label} ${shareOrCount(one.values[row])}`).join("  ");
     const option = make("div", {
       role: "option", id: `row-${at}`, class: "row",
       "aria-setsize": this.rows.length, "aria-posinset": at + 1,

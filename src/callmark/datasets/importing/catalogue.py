@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from operator import itemgetter
 from typing import Literal, get_args
 
@@ -172,9 +172,11 @@ class Unmapped(msgspec.Struct, frozen=True):
 
 
 class Notes:
-    """Collects while the source is read. `source`: the file that is read now, if there are more."""
+    """Collects while the source is read. `source`: the file that is read now, if there are more;
+    `hide`: what a detail goes through before it is cut and kept."""
 
-    def __init__(self) -> None:
+    def __init__(self, hide: Callable[[str], str] | None = None) -> None:
+        self._hide = hide
         self.source: str | msgspec.UnsetType = msgspec.UNSET
         self._parts: list[tuple[int, str]] = []
         self._counts: dict[Kind, int] = {}
@@ -184,7 +186,7 @@ class Notes:
         self._counts[kind] = self._counts.get(kind, 0) + 1
         places = self._places.setdefault(kind, [])
         if len(places) < MAX_LISTED:
-            text = " ".join(detail.split())
+            text = " ".join((self._hide(detail) if self._hide and detail else detail).split())
             shown = text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
             source, own = self.locate(line)
             places.append(SourcePlace(own, shown, source))

@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path
-from typing import Literal, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import msgspec
 
 from callmark.calls.registry import Registry
+from callmark.datasets.importing import CHOICES, Format
 from callmark.datasets.importing.anthropic import anthropic_exchanges, is_anthropic, read_blocks
 from callmark.datasets.importing.atif import is_atif, read_atif
 from callmark.datasets.importing.bfcl import read_bfcl
@@ -171,27 +172,6 @@ def _made_by(row: PluginRow, record: Record, desk: Desk) -> Iterator[Object]:
             yield value
 
 
-Format = Literal[
-    "openai",
-    "anthropic",
-    "responses",
-    "atif",
-    "claude-code",
-    "codex",
-    "gemini-cli",
-    "mini-swe-agent",
-    "langchain",
-    "sharegpt",
-    "tau-bench",
-    "tau2",
-    "bfcl",
-    "inspect",
-    "otel-genai",
-    "openinference",
-    "langfuse",
-    "openai-agents",
-    "jsonl",
-]
 READERS: dict[Format, Reader] = {
     "openai": reader_of_api("openai"),
     "anthropic": reader_of_api("anthropic"),
@@ -235,7 +215,6 @@ SHAPES: tuple[tuple[Format, Callable[[dict[str, Json]], bool]], ...] = (
     ("openai", lambda entry: "messages" in entry or is_chat(entry)),
     ("jsonl", lambda entry: "prompt" in entry or "__header__" in entry),
 )
-CHOICES = ("auto", *READERS, "parquet")
 MOST_KEYS = 12  # of an entry that nobody knows
 # Formats whose source is one document (or archive): the first record is its frame.
 _FRAMED: frozenset[str] = frozenset({"inspect", "tau2"})
@@ -270,7 +249,7 @@ class ImportReport(msgspec.Struct, frozen=True, kw_only=True):
     provenance: dict[str, Json] | msgspec.UnsetType = msgspec.UNSET
 
 
-def import_dataset(
+def import_dataset(  # noqa: PLR0913 - the options of the command
     source: Path | Sequence[str | Path],
     places: ImportPaths,
     *,
@@ -280,12 +259,13 @@ def import_dataset(
     added: Sequence[PluginRow] = (),
     choice: Choice = ALL,
     each: Each | None = None,
+    hide: Callable[[str], str] | None = None,
 ) -> ImportReport:
     """`source`: a file, a folder or a pattern, `-` for standard input, or several of these.
     `format`: one of CHOICES, or the name of one of `added`, the importers of plug-ins. `tools`:
     a registry for sources that hold no specs. `accepted`: BFCL's file of accepted answers, if it is
     not beside the questions. `choice`: which conversations are taken; `each`: what becomes of
-    them."""
+    them; `hide`: takes out of the report's quotations what must not be told."""
     named = [source] if isinstance(source, Path) else list(source)
     with ExitStack() as stack:
         files = list_files(named, stack)
@@ -296,7 +276,7 @@ def import_dataset(
             seen = _Importing(_desk(named[0], tools, accepted), format, added, choice)
             seen.read(files, lambda entry: drawn.see(seen.number, entry))
             chosen = drawn.chosen()
-        desk = _desk(named[0], tools, accepted)
+        desk = _desk(named[0], tools, accepted, hide)
         notes, catalogue = desk.notes, desk.tools
         writer = Writer(stack, places, desk, answered=choice.answered)
         importing = _Importing(desk, format, added, choice, chosen)
@@ -454,8 +434,13 @@ class _Importing:
         return False
 
 
-def _desk(source: str | Path, tools: Path | None, accepted: Path | None) -> Desk:
-    notes = Notes()
+def _desk(
+    source: str | Path,
+    tools: Path | None,
+    accepted: Path | None,
+    hide: Callable[[str], str] | None = None,
+) -> Desk:
+    notes = Notes(hide)
     return Desk(Path(source), ToolCatalogue(notes, _specs(tools)), notes, accepted)
 
 

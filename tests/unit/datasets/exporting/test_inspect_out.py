@@ -10,7 +10,8 @@ from tests.builders import make_result
 from tests.stated_run import stated
 
 from callmark.datasets.exporting.inspect_log import export_inspect
-from callmark.datasets.importing import ImportPaths, import_dataset
+from callmark.datasets.importing.importing import import_dataset
+from callmark.datasets.importing.writing import ImportPaths
 from callmark.errors import BadInput
 from callmark.records.results import ByteRange
 from callmark.records.trace import TraceEntry, UserTurn

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import pytest
 
-from callmark.datasets.importing import ImportPaths, ImportReport, import_dataset
+from callmark.datasets.importing.importing import ImportReport, import_dataset
+from callmark.datasets.importing.writing import ImportPaths
 
 
 class Made(NamedTuple):

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from callmark.datasets.importing import import_dataset
+from callmark.datasets.importing.importing import import_dataset
 from callmark.errors import BadInput
 
 from . import sessions

@@ -235,6 +235,31 @@ def test_secrets_and_personal_data_are_gone_everywhere(made):
     assert "ann.lee@mail.example" in str(made("--per-step", "--pii", "keep"))
 
 
+@pytest.mark.parametrize("options", [(), ("--pii", "keep"), ("--pii", "surrogate")])
+def test_f12_no_secret_of_a_log_reaches_a_file_of_its_import(made, capsys, options):
+    line = talk()
+    first, asked, told, *_ = line["messages"]
+    first["content"] += " My key is sk-abcdefghijklmnopqrstuvwxyz, my password Open-sesame9."
+    arguments = {"order_id": "A-1071", "password": "Open-sesame9"}
+    asked["tool_calls"][0]["function"]["arguments"] = json.dumps(arguments)
+    told["content"] = json.dumps({"headers": "Authorization: Bearer qwertyuiop", "total": 84.5})
+    line["messages"].append({"role": "user", "content": [{"type": "sk-abcdefghijklmnopqrstuvwx"}]})
+    items = made(*options, talks=[line])
+    texts = [path.read_text() for path in Path().rglob("set*") if path.is_file()]
+    texts += [
+        Path("report.json").read_text(),
+        *(one.read_text() for one in Path("set.fixtures").iterdir()),
+    ]
+    assert len(texts) == 5
+    for text in (*texts, capsys.readouterr().out):
+        assert not [one for one in ("abcdefghij", "sesame", "qwertyuiop") if one in text]
+    # What a call hands on is the same in the prompt, so that it can be asked again.
+    assert "my password [secret]." in items["one"]["prompt"]
+    assert ("ann.lee@mail.example" in items["one"]["prompt"]) == (options != ("--pii", "surrogate"))
+    first_fixture = Path("set.fixtures/imported.jsonl").read_text().splitlines()[0]
+    assert json.loads(first_fixture)["key"] == {**arguments, "password": "[secret]"}
+
+
 def test_a_call_that_could_not_be_read_leaves_the_others_expected(made):
     lines = [talk()]
     broken = {"id": "c9", "type": "function", "function": {"name": "get_order", "arguments": "{"}}

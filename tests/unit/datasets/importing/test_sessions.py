@@ -29,7 +29,7 @@ from tests.unit.datasets.importing.sessions import (
     tool_use,
 )
 
-from callmark.datasets.importing import import_dataset
+from callmark.datasets.importing.importing import import_dataset
 from callmark.errors import BadInput
 from callmark.records.samples import NOT_RECORDED
 

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import msgspec
 import pytest
 
-from callmark.datasets.importing import import_dataset
+from callmark.datasets.importing.importing import import_dataset
 from callmark.errors import BadInput, UsageError
 
 from .conftest import places_in

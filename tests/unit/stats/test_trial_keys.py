@@ -1,12 +1,10 @@
 """Who the trials are, in whatever order they arrive."""
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.builders import make_result
 
-from callmark.summary.trials import NO_CLUSTER, ConflictingResults, TrialKeys
+from callmark.stats.columns import NO_CLUSTER, ConflictingResults, TrialKeys
 
 HEX = "0123456789abcdef" * 4
 IDS = st.sampled_from(["a", "", "é", "\ud800", HEX, HEX.upper(), "x" * 64, "7" * 64])
@@ -16,8 +14,7 @@ TRIALS = st.lists(st.tuples(st.integers(0, 9000), st.integers(0, 300)), max_size
 def keyed(trials, cluster=None):
     keys = TrialKeys()
     for index, trial, sample_id in trials:
-        result = make_result(index, trial=trial)
-        keys.add(msgspec.structs.replace(result, sample_id=sample_id), cluster)
+        keys.add(index, trial, sample_id, cluster)
     return keys
 
 
@@ -43,7 +40,7 @@ def test_rows_stand_in_the_order_of_the_dataset(trials, data):
 def test_more_can_be_added_after_sorting():
     keys = keyed([(5, 0, "five"), (3, 0, "three")])
     keys.reorder(keys.order())
-    keys.add(msgspec.structs.replace(make_result(4), sample_id="four"), None)
+    keys.add(4, 0, "four", None)
     keys.reorder(keys.order())
     assert [keys.id_at(row) for row in range(3)] == ["three", "four", "five"]
 
