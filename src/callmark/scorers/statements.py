@@ -529,7 +529,7 @@ def _check_deeds(
     for deed in find_deeds(outline, calls, reading.turn_at, told, can_write=can_write):
         other = None if binder is None else _done_to_another(deed, outline, binder)
         if not deed.is_served:
-            because = f"no call that was served did so ({deed.verb})"
+            because = "no call that was served did so"
             yield StatementFinding(deed.start, deed.end, "unsupported", "deed", (), because)
         elif other is not None:
             because = f"no call that was served did so to {other}"
