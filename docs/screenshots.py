@@ -32,10 +32,10 @@ RUN = (
 ).split()
 LOG, CAUGHT = "examples/support-log.jsonl", "caught-mistake"
 LOST_CASE = 'Search the web for "rondis kanrur", top 1 hits.'
-# name -> (fragment of the address, theme, what the mouse points at)
+# name -> (fragment of the address, theme, height of the window, what the mouse points at)
 SHOTS = {
-    "page-overview": ("", "light", None),
-    "page-sample": ("s=search-gemma-01&t=0", "dark", "mark.value"),
+    "page-overview": ("", "light", 947, None),
+    "page-sample": ("s=search-gemma-01&t=0", "dark", 900, "mark.value"),
 }
 
 
@@ -46,7 +46,8 @@ def take(folder: Path) -> None:
         options.add_argument(flag)
     driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
     try:
-        for name, (fragment, theme, target) in SHOTS.items():
+        for name, (fragment, theme, height, target) in SHOTS.items():
+            driver.set_window_size(1440, height)
             driver.get("about:blank")
             driver.get(f"{(folder / 'demo-run' / 'report.html').as_uri()}#{fragment}")
             WebDriverWait(driver, 20).until(
@@ -125,7 +126,7 @@ def take_probe(driver: webdriver.Chrome, folder: Path) -> None:
     words = ["--base", f"{tiny}/model", "--cases", f"{tiny}/cases.jsonl", "--html", str(page)]
     main(["probe", *words, "--checkpoints", str(folder / "outputs"), "--quiet"])
     for name, theme, fragment, height in (
-        ("probe-series", "light", "", 1150),
+        ("probe-series", "light", "", 1347),
         ("probe-case", "dark", urlencode({"s": LOST_CASE, "t": 7}), 640),
     ):
         driver.set_window_size(1440, height)
