@@ -181,7 +181,7 @@ def counts_text(report: Report) -> Iterator[str]:
     if grounding.spans:
         spans = f"all answers: {grounding.grounded_lax} of {grounding.spans} spans grounded"
         values = {label_words(label): count for label, count in grounding.values.items()}
-        yield _told(f"{spans} ({grounding.grounded_strict} strictly); values", values)
+        yield _told(f"{spans} ({grounding.grounded_strict} strictly); values in them", values)
     yield from notable_texts(report)
 
 

@@ -83,7 +83,7 @@ def test_f56_the_verdict_names_gates_by_their_labels():
 
 def test_grounding_is_shown_whatever_was_expected():
     text = shown(report(), verbose=True)
-    assert "3 of 4 spans grounded (2 strictly); values: 5 supported, 1 unsupported" in text
+    assert "3 of 4 spans grounded (2 strictly); values in them: 5 supported, 1 unsupported" in text
 
 
 def test_gates_are_listed_by_urgency_and_open_ones_in_capitals():
