@@ -335,7 +335,12 @@ def _uses_results(session: _Session) -> Finding:
 def _calls_in_parallel(session: _Session) -> Finding:
     played = session.twice_at_once()
     if played.error is not None:
-        return Finding("unchecked", played.error)
+        return Finding(
+            "unchecked",
+            played.error,
+            "some servers give up where a model writes a call that they cannot parse",
+            "look at the server's log; in a run such a trial is an error and is not scored",
+        )
     first = [entry for entry in played.trace.tool_trace if entry.turn in (1, None)]
     if len(first) > 1:
         return Finding("ok", f"{len(first)} calls in one turn")

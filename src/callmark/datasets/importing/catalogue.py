@@ -9,7 +9,7 @@ from typing import Literal, get_args
 
 import msgspec
 
-from callmark.calls.registry import Registry
+from callmark.calls.registry import Registry, validate_arguments
 from callmark.errors import BadInput
 from callmark.records.jsontext import (
     Json,
@@ -287,17 +287,29 @@ class ToolCatalogue:
             found = self._offers[key] = self._offered(tools, line)
         return found
 
-    def called(self, names: Iterable[str], line: int) -> SourceOffer:
-        """Where the source lists no tools: those that are called, with or without a spec."""
-        used: set[str] = set()
-        for name in names:
-            if name not in self._specs:
+    def called(self, calls: Iterable[tuple[str, Json]], line: int) -> SourceOffer:
+        """Where the source lists no tools: those that are called, with or without a spec. What does
+        not fit the spec of that name, which another conversation brought, is another tool."""
+        made: dict[str, list[Json]] = {}
+        for name, arguments in calls:
+            made.setdefault(name, []).append(arguments)
+        own: dict[str, Json] = {}
+        for name, all_arguments in made.items():
+            known = self._specs.get(name)
+            if known is None:
                 spec = spec_of_name(name)
                 self._specs[name], self._digests[name] = spec, digest(spec)
                 self._notes.add("tool_without_schema", line, name)
-            used.add(name)
-        specs = self.specs if self._given else [self._specs[name] for name in sorted(used)]
-        return SourceOffer(Registry.from_specs(specs, where="the tools of the source"), None)
+            elif not self._given and any(
+                isinstance(one, dict) and validate_arguments(known, one) for one in all_arguments
+            ):
+                own[name] = spec_of_name(name)
+                self._notes.add("tool_without_schema", line, name)
+                self._notes.add("tool_brought_along", line, name)
+        listed = tuple(own.get(name, name) for name in sorted(made))
+        specs = self.specs if self._given else self.specs_of(listed)
+        registry = Registry.from_specs(specs, where="the tools of the source")
+        return SourceOffer(registry, listed if own else None)
 
     def _offered(self, tools: Sequence[Json], line: int) -> SourceOffer:
         offered: dict[str, Spec] = {}

@@ -164,7 +164,9 @@ def _plain(message: Object) -> Object:
 def _offer(talk: Talk, messages: Sequence[Object], desk: Desk) -> SourceOffer:
     calls = [call for reply in replies_of(messages) for call in reply.calls or ()]
     if talk.tools is None:
-        return desk.tools.called([call.name for call in calls if call.name], talk.line)
+        return desk.tools.called(
+            [(call.name, call.arguments) for call in calls if call.name], talk.line
+        )
     if not talk.tools or talk.lists_all:
         return desk.tools.offer(talk.tools, talk.line)
     listed = [name_of_spec(spec) for spec in talk.tools]

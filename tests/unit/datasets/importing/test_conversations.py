@@ -108,6 +108,21 @@ def test_f80_another_tool_of_the_same_name_is_brought_along_and_keeps_its_name(m
     assert made.kinds["tool_brought_along"] == 1
 
 
+@pytest.mark.parametrize("backwards", [False, True])
+def test_a_log_without_specs_is_not_judged_by_the_tool_of_another(make, backwards):
+    strict = {**WEATHER, "parameters": {**WEATHER["parameters"], "required": ["city"]}}
+    talk = [user("Weather?"), call("weather", '{"zip": 1}'), result("sun"), assistant("Sun.")]
+    lines = [{**TALK, "tools": [strict]}, {"id": "no-spec", "messages": talk}]
+    made = make(lines[::-1] if backwards else lines)
+    assert made.kinds["tool_without_schema"] == made.kinds["tool_brought_along"] == 1
+    by_id = {item["metadata"]["sample_id"]: item["metadata"] for item in made.items}
+    specs = [
+        one for item in by_id.values() for one in item.get("tools", ()) if isinstance(one, dict)
+    ]
+    assert len(specs) == 1
+    assert ("required" in specs[0]["parameters"]) is backwards
+
+
 def test_trials_of_one_sample_share_it_and_differences_are_listed(make):
     messages = [user("Ulm?"), call("weather", '{"city": "Ulm"}'), result("19"), assistant("19.")]
     second = [user("Ulm?"), call("weather", '{"city": "Ulm"}'), result("21"), assistant("21.")]
