@@ -63,7 +63,7 @@ def test_f20_two_models_in_one_place_are_an_error(flag, capsys):
 
 
 @pytest.mark.slow
-def test_the_damaging_one_is_a_regression_by_the_signals_it_was_made_for(probe):
+def test_the_damaging_one_is_a_regression_by_the_signals_it_was_made_for(probe, capfd):
     """Code is called with arguments that never close, files by a tool that does not exist."""
     code, report, shown = probe(TINY / "adapters" / "damages")
     assert code == 1
@@ -74,6 +74,10 @@ def test_the_damaging_one_is_a_regression_by_the_signals_it_was_made_for(probe):
     assert {case["gold_tool_name"] for case in lost} == {"code_exec"}
     wrong = [case for case in result["evidence"]["cases"] if case["hallucinated"]]
     assert {case["tuned"]["call"]["name"] for case in wrong} == {"file_reader"}
+    assert main(["show", "probe.json"]) == main(["show", "probe.json", "5"]) == 0
+    listed = capfd.readouterr().out
+    assert " wrong tool  read_file      calls file_reader " in listed
+    assert "case 5  wrong tool after the fine-tune: file_reader" in listed
 
 
 @pytest.mark.slow

@@ -498,18 +498,29 @@ STANDINGS: dict[Standing, tuple[str, Style]] = {
 }
 
 
+def _standing_of(case: CaseOutcome) -> tuple[str, str, Style]:
+    """In a word and in a sentence. A valid call of another tool is no call that was kept."""
+    if case.hallucinated and case.tuned.call is not None:
+        return "wrong tool", f"wrong tool after the fine-tune: {case.tuned.call.name}", "bad"
+    return case.standing.replace("_", " "), *STANDINGS[case.standing]
+
+
 def case_list_blocks(report: ProbeReport) -> Iterator[Block]:
     """Every case with its number, for who wants to look at one."""
-    rows = [
-        (
-            Cell(str(number)),
-            Cell(case.standing.replace("_", " "), STANDINGS[case.standing][1]),
-            Cell(expected_tool(case)),
-            Cell(case.tuned.cause or ""),
-            Cell(one_line(name, LONGEST_NAME)),
+    rows: list[tuple[Cell, ...]] = []
+    for number, name, case in _all_cases(report):
+        standing, _, style = _standing_of(case)
+        called = case.tuned.call if case.hallucinated else None
+        why = case.tuned.cause or (f"calls {called.name}" if called is not None else "")
+        rows.append(
+            (
+                Cell(str(number)),
+                Cell(standing, style),
+                Cell(expected_tool(case)),
+                Cell(why),
+                Cell(one_line(name, LONGEST_NAME)),
+            )
         )
-        for number, name, case in _all_cases(report)
-    ]
     yield Table(
         ("case", "standing", "expected tool", "why", "prompt"),
         tuple(rows),
@@ -571,7 +582,7 @@ def _all_cases(report: ProbeReport) -> list[NumberedCase]:
 
 def case_blocks(number: int, name: str, case: CaseOutcome) -> Iterator[Block]:
     """What both views wrote to one case; what only one of them wrote is marked."""
-    said, style = STANDINGS[case.standing]
+    _, said, style = _standing_of(case)
     yield TextLine((Cell(f"case {number}  ", "strong"), Cell(said, style)))
     yield from (line(part, indent=2) for part in name.split("\n"))
     yield line(f"expects {expected_tool(case)}", "quiet", indent=2)
