@@ -38,6 +38,7 @@ Verdict = Literal["ok", "note", "wrong", "unchecked"]
 
 REPEATS = 5
 PLAIN_ID, TOOL_ID = "doctor-plain", "doctor-tool"
+MOST_RETRIES = 2
 PARALLEL_ID, SETTINGS_ID = "doctor-parallel", "doctor-settings"
 PLAIN_PROMPT = "Say hello in one short sentence."
 PREFERRED_TOOL = "web.search"
@@ -93,7 +94,9 @@ class Examination(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def examine_runner(config: RunConfig) -> Examination:
-    """Opens the runner as a run would and asks it, check by check, until one cannot go on."""
+    """Opens the runner as a run would and asks it, check by check, until one cannot go on. Who asks
+    a doctor waits: what fails is tried again once or twice, not as often as in a run."""
+    config = msgspec.structs.replace(config, max_retries=min(config.max_retries, MOST_RETRIES))
     findings: dict[str, Finding] = {}
     observed = Observed()
     code = 0
