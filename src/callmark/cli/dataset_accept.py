@@ -8,7 +8,6 @@ from pathlib import Path
 from callmark.cli.options import CommandParser
 from callmark.errors import UsageError
 from callmark.reports.layout import line, write
-from callmark.summary.metrics import count_of
 
 SHOWN_HOLES = 5
 
@@ -56,6 +55,8 @@ def main(arguments: list[str]) -> int:
 
     if (options.all and options.ids) or not (options.all or options.ids or options.reject):
         raise UsageError("dataset accept: name the samples, or say --all")
+    from callmark.summary.metrics import count_of
+
     ids = None if options.all else options.ids
     done = accept_observed(options.dataset, ids, options.out, rejected=options.reject)
     place = options.out or options.dataset

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from callmark.cli.options import CommandParser
 from callmark.errors import UsageError
 from callmark.reports.layout import line, write
-from callmark.summary.metrics import count_of
 
 if TYPE_CHECKING:
     from callmark.calls.registry import Registry
@@ -71,6 +70,8 @@ def main(arguments: list[str]) -> int:
         raise UsageError(f"--registry: only applies to an Inspect log, this is {chosen}")
     else:
         count = DATASET_EXPORTS[chosen](options.source, options.out)
+    from callmark.summary.metrics import count_of
+
     noun = "trial" if chosen == INSPECT else "sample"
     write([line(f"{options.out}: {count_of(count, noun)} ({chosen})", "strong")], sys.stdout)
     return 0

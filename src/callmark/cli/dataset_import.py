@@ -13,7 +13,6 @@ from callmark.cli.options import FLAG, INPUTS, CommandParser, Group, add_groups
 from callmark.datasets.importing import CHOICES
 from callmark.errors import UsageError
 from callmark.reports.layout import Block, Cell, Table, line, write
-from callmark.summary.metrics import count_of
 
 if TYPE_CHECKING:
     from callmark.datasets.importing.catalogue import SourcePlace, Unmapped
@@ -242,6 +241,8 @@ def _cleaned(cleaner: LogCleaner) -> Iterator[Block]:
 
 
 def _blocks(places: ImportPaths, report: ImportReport) -> Iterator[Block]:
+    from callmark.summary.metrics import count_of
+
     counts = report.counts
     yield line(
         f"{places.dataset}: {count_of(counts.samples, 'sample')} from {describe_sources(report)}",

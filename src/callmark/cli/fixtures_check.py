@@ -13,7 +13,6 @@ from callmark.cli.options import CommandParser, add_groups, refuse_options
 from callmark.cli.recording import LIVE, live_options
 from callmark.errors import UsageError
 from callmark.reports.layout import Block, Cell, Style, Table, TextLine, line, one_line, write
-from callmark.summary.metrics import count_of
 
 if TYPE_CHECKING:
     from callmark.broker.broker import ToolBroker
@@ -147,6 +146,7 @@ def expected_uses(dataset: Path) -> Iterator[ExpectedUse]:
 
 def _blocks(folder: str, check: FixtureCheck, is_ok: bool) -> Iterator[Block]:
     from callmark.records.jsontext import canonical_json
+    from callmark.summary.metrics import count_of
 
     verdict = Cell("PASS", "good") if is_ok else Cell("FAIL", "bad")
     yield TextLine((verdict, Cell(f"  {folder}: {count_of(check.fixtures, 'fixture')}")))

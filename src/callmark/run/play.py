@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache, partial
 from itertools import islice
-from typing import Literal, assert_never
+from typing import TYPE_CHECKING, Literal, assert_never
 
 import msgspec
 
@@ -51,12 +51,14 @@ from callmark.records.trace import (
 )
 from callmark.run.faults import FAILED, ToolFaults
 from callmark.run.offers import REMEMBERED, NoFixtures, Offer
-from callmark.runners.response_template import ResponseTemplate
 from callmark.scorers.calls import expected_call, is_same_call, observed_call
 from callmark.scorers.redaction import redact_result
 from callmark.scorers.score import SCORER_VERSION, ScoreSettings, cross_score, score_trial
 from callmark.store.spending import add_usage
 from callmark.summary.metrics import CrossScore
+
+if TYPE_CHECKING:
+    from callmark.runners.response_template import ResponseTemplate
 
 ParseText = Literal["auto", "on", "off"]
 

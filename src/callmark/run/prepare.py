@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -56,12 +56,14 @@ from callmark.runners.options import (
     RunnerOptions,
     ServedOptions,
 )
-from callmark.runners.response_template import ResponseTemplate, open_response_template
 from callmark.runners.wrappers import DEFAULT_SYSTEM, Messages, Wrapper, open_wrapper
 from callmark.store.files import check_writable, read_results
 from callmark.store.runs import RESULTS
 from callmark.summary.gates import AddedGates, resolve_rules
 from callmark.summary.reasons import why_failed
+
+if TYPE_CHECKING:
+    from callmark.runners.response_template import ResponseTemplate
 
 
 class Selection(msgspec.Struct, frozen=True, kw_only=True):
@@ -573,6 +575,9 @@ def _response_template(config: RunConfig) -> ResponseTemplate | None:
         raise UsageError(
             "--response-template: reads calls in the text, which --parse-text off forbids"
         )
+    # Few servers leave calls in the text: who needs no template does not load it.
+    from callmark.runners.response_template import open_response_template
+
     return open_response_template(config.response_template)
 
 
