@@ -55,7 +55,7 @@ def test_what_was_run_is_exported_and_imported(callmark, talks, tmp_path):
     for name in ("run.eval", "run.json"):
         exported = callmark("dataset", "export", "results.jsonl", "--out", name)
         assert exported.returncode == 0, exported.stderr
-        assert f"{name}: 1 trials (inspect)" in exported.stdout
+        assert f"{name}: 1 trial (inspect)" in exported.stdout
         back = callmark("dataset", "import", name, "--out", f"{name}.jsonl")
         assert back.returncode == 0, back.stderr
     for name in ("data.parquet", "plain.jsonl"):
