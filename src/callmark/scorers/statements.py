@@ -64,6 +64,7 @@ _OF_CLAUSES = frozenset(
 )  # whose negations are part of them
 _LONGEST_STATE = 40
 _STATE_WORD = re.compile(r"[^\W\d_]{4,}")
+SHORTEST_SEALED = 32  # characters
 _WORD = re.compile(r"[\w-]+")
 # What a person is asked to look at; `I can confirm that it is on` says that it is.
 _TO_CHECK = re.compile(
@@ -107,8 +108,8 @@ def check_statements(reading: TrialReading, registry: Registry) -> Statements:
     findings = [one for one in findings if one.rule != "quotation" or one.start not in altered]
     findings = list(_deny(reading, outline, findings))
     kept = [one for one in findings if reading.is_after_first_result((one.start, one.end))]
-    if any(key.startswith("encrypted_") for key in reading.records.tree.keys):
-        kept = [_unseal(one) for one in kept]
+    if any(map(_is_sealed, reading.records.tree.fields)):
+        kept = [_leave_unchecked(one) for one in kept]
     kept.sort(key=lambda one: (one.start, one.end, one.rule))
     if sum(one.rule == "value" for one in kept) >= FEWEST_LOOSE:
         known = KnownWords(reading.records, reading.said)
@@ -116,8 +117,14 @@ def check_statements(reading: TrialReading, registry: Registry) -> Statements:
     return Statements(tuple(kept), tuple(_mark(reading, one) for one in kept))
 
 
-def _unseal(one: StatementFinding) -> StatementFinding:
-    """Pages that a server found come back encrypted: the model could read them, nobody else can."""
+def _is_sealed(field: Field) -> bool:
+    """Pages that a server found come back encrypted: the model could read them, nobody else can.
+    A flag such as `encrypted_at_rest` seals nothing."""
+    is_long = isinstance(field.value, str) and len(field.value) >= SHORTEST_SEALED
+    return is_long and field.key.startswith("encrypted_")
+
+
+def _leave_unchecked(one: StatementFinding) -> StatementFinding:
     if one.label != "unsupported" or one.rule == "deed":
         return one
     return StatementFinding(one.start, one.end, "unchecked", "sealed")

@@ -318,6 +318,8 @@ def test_what_a_server_sealed_cannot_be_looked_up():
     assert {row[1] for row in statements(answer, [page])} == {"unsupported"}
     sealed = page | {"encrypted_content": "Eu8HCioIDBgCIiQ1NTc2NjExZi1hMWVlLTQyN2Mt"}
     assert {row[1:] for row in statements(answer, [sealed])} == {("unchecked", "sealed")}
+    for flag in ({"encrypted_at_rest": True}, {"encrypted_by": "kms"}):
+        assert {row[1] for row in statements(answer, [page | flag])} == {"unsupported"}
 
 
 def test_what_is_supposed_is_an_example():
