@@ -16,7 +16,8 @@ RUNNER ?= replay
 SHARDS ?= 4
 # Each of two processes takes one half, file by file, so that what a file shares is made once and only one
 # of them opens a browser; who is done early helps the other.
-PYTEST := $(BIN)/python -m pytest -q -n 2 --dist worksteal
+# Compiled files are kept even where the shell says otherwise: hundreds of the tests start a process.
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n 2 --dist worksteal
 HOOKS := build/ci
 
 .DEFAULT_GOAL := help

@@ -2,6 +2,7 @@
 `make test-slow` all of them (CALLMARK_DRAW=all). What became of the spoilt files is printed at the
 end."""
 
+import gc
 import os
 from collections import Counter
 
@@ -28,6 +29,13 @@ def pytest_collection_modifyitems(items):
         asked = test._hypothesis_internal_use_settings
         if not ALL and asked.max_examples > FEW:
             test._hypothesis_internal_use_settings = settings(asked, max_examples=FEW)
+
+
+def pytest_collection_finish():
+    """Torch and twelve thousand tests stay to the end: no collection of garbage looks at them again,
+    nor does a child that ends."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter):

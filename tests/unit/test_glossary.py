@@ -5,6 +5,8 @@ import re
 from collections import Counter
 from pathlib import Path
 
+from tests.sources import tree_of
+
 ROOT = Path(__file__).parents[2]
 SRC = ROOT / "src" / "callmark"
 ENTRY = re.compile(r"^- \*\*(?P<word>[^*]+)\*\* (?:\(`(?P<module>[a-z_0-9.]+)`\) )?(?P<says>\S.*)$")
@@ -16,8 +18,7 @@ ENTRIES = [found for line in LINES if (found := ENTRY.match(line))]
 def classes_by_module() -> dict[str, list[str]]:
     found = {}
     for path in SRC.rglob("*.py"):
-        tree = ast.parse(path.read_bytes())
-        names = [node.name for node in tree.body if isinstance(node, ast.ClassDef)]
+        names = [node.name for node in tree_of(path).body if isinstance(node, ast.ClassDef)]
         module = ".".join(path.relative_to(SRC).with_suffix("").parts).removesuffix(".__init__")
         if public := [name for name in names if not name.startswith("_")]:
             found[module] = public

@@ -5,6 +5,8 @@ import re
 from collections import defaultdict
 from pathlib import Path
 
+from tests.sources import tree_of
+
 ROOT = Path(__file__).parents[2]
 SRC = ROOT / "src" / "callmark"
 MOST_LINES = 700
@@ -17,7 +19,6 @@ FILES = {
     for path in sorted(SRC.rglob("*.py"))
     if path.relative_to(SRC).parts[0] != "data"
 }
-TREES = {name: ast.parse(path.read_text("utf-8")) for name, path in FILES.items()}
 
 # Modules that only list what stands beside them, one row a file.
 TABLES = {"callmark.calls.formats", "callmark.datasets.importing.importing"}
@@ -25,8 +26,8 @@ TABLES = {"callmark.calls.formats", "callmark.datasets.importing.importing"}
 
 def importers() -> dict[str, set[str]]:
     found: dict[str, set[str]] = defaultdict(set)
-    for name, tree in TREES.items():
-        for node in ast.walk(tree):
+    for name, path in FILES.items():
+        for node in ast.walk(tree_of(path)):
             if isinstance(node, ast.ImportFrom) and node.module:
                 names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
             elif isinstance(node, ast.Import):
@@ -45,8 +46,8 @@ def lines_of(name: str) -> int:
 
 def test_no_public_class_name_stands_for_two_things():
     homes: dict[str, list[str]] = defaultdict(list)
-    for name, tree in TREES.items():
-        for node in tree.body:
+    for name, path in FILES.items():
+        for node in tree_of(path).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 homes[node.name].append(name)
     assert {name: where for name, where in homes.items() if len(where) > 1} == {}

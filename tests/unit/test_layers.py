@@ -4,6 +4,8 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.sources import tree_of
+
 SRC = Path(__file__).parents[2] / "src" / "callmark"
 
 PURE_STDLIB = {
@@ -76,7 +78,7 @@ def layer_of(path: Path) -> str:
 
 def imports_of(path: Path) -> set[str]:
     names: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -120,7 +122,7 @@ def test_heavy_modules_are_imported_only_where_they_are_used():
 def imports_at_top(path: Path) -> set[str]:
     return {
         alias.name.split(".")[0]
-        for node in ast.parse(path.read_text("utf-8")).body
+        for node in tree_of(path).body
         if isinstance(node, ast.Import | ast.ImportFrom)
         for alias in (
             node.names if isinstance(node, ast.Import) else [ast.alias(node.module or "")]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from dev.prose import FOREIGN, GENERATED, PAGES, prose_of
+from tests.sources import tree_of
 
 from callmark.errors import CallmarkError
 from callmark.records.report import REPORT_VERSION
@@ -69,7 +70,7 @@ ERRORS = names_below(CallmarkError)
 def messages():
     """What the code makes our errors of, raised there or handed on, with `…` for each value."""
     for path in SRC.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_bytes())):
+        for node in ast.walk(tree_of(path)):
             match node:
                 case ast.Call(func=ast.Name(id=name), args=[text, *_]) if name in ERRORS:
                     yield path, node.lineno, text_of(text)
