@@ -15,6 +15,7 @@ from contextlib import suppress
 from contextvars import ContextVar
 from functools import cached_property
 from html.entities import html5
+from io import BytesIO
 from socket import gaierror
 from ssl import SSLError
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -387,15 +388,14 @@ class Transport:
         )
 
     async def _body(self, response: ClientResponse) -> bytes | None:
-        """None: there is too much of it."""
-        parts: list[bytes] = []
-        if not await _read(response, parts, LARGE):
+        """None: there is too much of it. A buffer hands out what it holds without a copy; parts and
+        what they are joined to would take the memory of both."""
+        whole = BytesIO()
+        if not await _read(response, whole, LARGE):
             async with self._one_large:
-                if not await _read(response, parts, MOST_BYTES):
+                if not await _read(response, whole, MOST_BYTES):
                     return None
-                # Joined before the next one comes in.
-                return b"".join(parts)
-        return parts[0] if len(parts) == 1 else b"".join(parts)
+        return whole.getvalue()
 
 
 def _connector(*, keep_alive: bool) -> TCPConnector:
@@ -440,16 +440,14 @@ def _is_quiet(link: asyncio.Transport) -> bool:
     return not asked.poll(0)
 
 
-async def _read(response: ClientResponse, parts: list[bytes], most: int) -> bool:
+async def _read(response: ClientResponse, whole: BytesIO, most: int) -> bool:
     """Whether the end came before there was more than that."""
-    size = sum(map(len, parts))
-    while size <= most:
+    while whole.tell() <= most:
         is_here = response.content.is_eof()
         part = await (response.content.readany() if is_here else _next_part(response))
         if not part:
             return True
-        parts.append(part)
-        size += len(part)
+        whole.write(part)
     return False
 
 

@@ -248,16 +248,30 @@ class BodyReader(Generic[Body]):
         if body.count(b"{") > 5 * MOST_BRACKETS:
             raise NoAnswer(TOO_MANY)
         try:
-            read = msgspec.json.encode(self._decode_outline(body))
+            outline = self._decode_outline(body)
         except (msgspec.MsgspecError, ValueError) as error:
             raise NoAnswer(f"the answer is no {self._what}: {error}") from None
         except RecursionError:
             raise NoAnswer(f"the answer is nested deeper than {MAX_DEPTH} levels") from None
-        if len(read) > MOST_READ:
+        if _length(outline) > MOST_READ:  # measured where it stands: a copy would be as large
             raise NoAnswer(f"the answer says more than {MOST_READ >> 20} MB")
+        read = msgspec.json.encode(outline)
         if read.count(b"{") + read.count(b"[") > MOST_BRACKETS:
             raise NoAnswer(TOO_MANY)
         return read
+
+
+def _length(outline: object) -> int:
+    """Bytes of the fields that were not read."""
+    match outline:
+        case msgspec.Raw():
+            return memoryview(outline).nbytes
+        case msgspec.Struct():
+            return sum(map(_length, msgspec.structs.astuple(outline)))
+        case list():
+            return sum(map(_length, outline))
+        case _:
+            return 0
 
 
 def count_tokens(prompt: Json, completion: Json, cached: Json = 0) -> Usage | None:
