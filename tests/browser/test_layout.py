@@ -151,7 +151,7 @@ def look(browser, width, theme):
     )
 
 
-@pytest.mark.parametrize("page", few(PLACES, 2))
+@pytest.mark.parametrize("page", few(PLACES))
 def test_f58_nothing_overlaps_is_cut_or_scrolls_sideways(browser, opened, page):
     found = {}
     for place in PLACES[page]:
@@ -169,7 +169,7 @@ def test_f58_nothing_overlaps_is_cut_or_scrolls_sideways(browser, opened, page):
     assert found == {}
 
 
-@pytest.mark.parametrize("page", few(PLACES, 2))
+@pytest.mark.parametrize("page", few(PLACES))
 def test_f58_axe_finds_nothing_serious(browser, opened, page):
     found = {}
     for place in PLACES[page]:
@@ -190,7 +190,7 @@ CLICKABLE = (
 )
 
 
-@pytest.mark.parametrize("page", few(PLACES, 3))
+@pytest.mark.parametrize("page", few(PLACES, 2))
 def test_f58_the_tab_key_reaches_whatever_can_be_clicked(browser, opened, page):
     for place in PLACES[page]:
         opened(page, place)

@@ -10,6 +10,7 @@ from tests.browser.view_world import begin_journal, make_run, viewing
 from tests.builders import make_result
 from tests.endpoints import Answer, Server
 from tests.hostile import HOSTILE
+from tests.pace import few
 
 from callmark.records.trace import TraceEntry
 from callmark.store.files import encode_result
@@ -345,7 +346,7 @@ def test_a_page_from_elsewhere_learns_nothing(browser, address, tmp_path):
     browser.forget()
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", few(["light", "dark"]))
 @pytest.mark.parametrize("page", ["list", "run", "live"])
 def test_axe_finds_nothing_serious(browser, folder, tmp_path, theme, page):
     root, scratch = tmp_path / "runs", tmp_path / "s"

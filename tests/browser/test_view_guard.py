@@ -243,6 +243,7 @@ def test_f73_a_body_is_said_once_and_with_its_length(client, method, more, statu
     assert "Traceback" not in capfd.readouterr().err
 
 
+@pytest.mark.slow
 def test_f73_connections_that_say_nothing_are_bounded(two_runs, tmp_path):
     """Whoever comes when all places are taken is turned away, and gets one when it is free."""
     with viewing(two_runs, tmp_path) as server:

@@ -6,6 +6,7 @@ from tests.fuzz.material import Material
 from tests.fuzz.table import READ, SPOILT
 from tests.fuzz.targets import TARGETS
 from tests.fuzz.trying import try_many
+from tests.pace import few
 
 FEW, MANY = 20, 1_000  # of each of 20 kinds: 400 in the normal suite, 20,000 in the slow one
 
@@ -27,7 +28,7 @@ def spoilt(material, tmp_path, record_property):
     return use
 
 
-@pytest.mark.parametrize("name", TARGETS)
+@pytest.mark.parametrize("name", few(TARGETS, 8))
 def test_a_spoilt_file_is_read_or_refused_by_name(spoilt, name):
     spoilt(name, range(FEW))
 

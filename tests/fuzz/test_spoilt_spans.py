@@ -12,6 +12,7 @@ import pytest
 from tests.fuzz.mutations import LINE_FILE, mutated
 from tests.fuzz.spoilt_json import spoil_json
 from tests.fuzz.test_spoilt_sources import READ, imported
+from tests.pace import few
 from tests.unit.datasets.importing.span_rows import DIALECTS, agents_response
 
 ROWS: dict[str, tuple[Callable[[], list[dict]], str]] = {
@@ -119,7 +120,7 @@ def try_many(name: str, numbers: range, folder: Path) -> Counter[str]:
     return ends
 
 
-@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.parametrize("name", few(ROWS, 7))
 def test_a_spoilt_log_of_spans_is_imported_or_refused_by_name(name, tmp_path):
     ends = try_many(name, range(FEW), tmp_path)
     assert ends[READ] > 0, ends

@@ -35,6 +35,7 @@ def trials():
     return generated_trials(120, 3)
 
 
+@pytest.mark.slow
 def test_altered_answers_are_found_out(trials):
     tally = mutate_answers(trials, 600, "test")
     assert tally.unexplained == []

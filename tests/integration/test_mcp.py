@@ -160,6 +160,7 @@ def test_a_server_that_dies_is_named_and_its_answers_stay(tmp_path, capsys):
     assert not (folder / "picture.jsonl").exists()
 
 
+@pytest.mark.slow
 def test_a_call_without_an_answer_in_time_is_not_recorded(tmp_path, capsys):
     folder = tmp_path / "fixtures"
     code = record(folder, [("slow", {}), CALLS[0]], "--mode", "new", "--timeout", "4")
@@ -322,6 +323,7 @@ def test_f72_the_address_is_printed_when_it_answers(recorded):
         child.stderr.close()
 
 
+@pytest.mark.slow
 def test_f72_other_machines_need_a_token(recorded, monkeypatch):
     child, url, before = serving(recorded, "--host", EVERYWHERE)
     try:
@@ -426,6 +428,7 @@ def test_calls_that_nothing_answered_are_counted_as_such(tmp_path, capsys):
     assert "2 calls were not answered" in said.err
 
 
+@pytest.mark.slow
 def test_a_silent_server_is_given_up_after_the_timeout_that_was_asked_for(tmp_path, capsys):
     assert record(tmp_path / "fx", CALLS, "--mode", "new", "--timeout", "0.2", mcp="sleep 60") == 4
     assert "no MCP server answered within 0.2 s" in capsys.readouterr().err

@@ -66,6 +66,7 @@ def test_merged_bytes_are_those_of_an_unsharded_run(settings, tmp_path, number):
     assert_same(settings, tmp_path, number, dataset=Path(settings["dataset"]))
 
 
+@pytest.mark.slow
 def test_repeated_trials_merge(settings, tmp_path):
     lines = [json.loads(line) for line in Path(settings["model"]).read_text("utf-8").splitlines()]
     again = [{**line, "trial": 1} for line in lines]
@@ -181,7 +182,7 @@ def test_a_shard_that_lost_trials_has_no_summary(project):
     assert [summary_path(path).exists() for path in paths] == [lost == 1, lost == 0]
 
 
-@pytest.mark.parametrize("name", FINGERPRINTS)
+@pytest.mark.parametrize("name", few(FINGERPRINTS, 3))
 @pytest.mark.parametrize("shard", [0, 2])
 def test_a98_a_fingerprint_that_differs_in_one_shard_is_refused_by_name(shards, name, shard):
     value = {"id": "other"} if name == "tokenizer_fingerprint" else "other"

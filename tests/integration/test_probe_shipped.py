@@ -40,6 +40,7 @@ def test_f21_the_good_one_shows_no_drop_with_equal_bytes_on_repeat(probe):
     assert json.dumps(again) == json.dumps(report)
 
 
+@pytest.mark.slow
 def test_f21_three_cases_are_inconclusive_and_power_can_be_asked_for(probe, tmp_path):
     few = tmp_path / "few.jsonl"
     lines = (TINY / "cases.jsonl").read_text("utf-8").splitlines(keepends=True)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from tests.integration.conftest import write_journal
+from tests.pace import few
 
 from callmark.errors import BadInput, FingerprintMismatch, OutputFailed, UsageError
 from callmark.run import conclude as running
@@ -357,7 +358,7 @@ ALTERED = {
 }
 
 
-@pytest.mark.parametrize("path", ALTERED)
+@pytest.mark.parametrize("path", few(ALTERED, 7))
 def test_f19_a_line_that_no_run_could_have_written_is_named_and_can_be_left_out(
     project, breaks, monkeypatch, path
 ):

@@ -87,6 +87,7 @@ def comparison_of(a: Path, b: Path) -> bytes:
         return comparison_bytes(compare_runs(one, other, options))
 
 
+@pytest.mark.slow
 def test_f71_every_reader_sees_with_the_index_what_it_sees_without(run, tmp_path):
     lines = run.read_bytes().splitlines(keepends=True)
     other = tmp_path / "other" / "results.jsonl"

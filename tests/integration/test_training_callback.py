@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
+from tests.pace import few
 from tests.unit.probe.asking import case
 
 from callmark.errors import BadInput, UsageError
@@ -111,6 +112,7 @@ def weights_of(trainer) -> dict[str, bytes]:
     }
 
 
+@pytest.mark.slow
 def test_the_fall_is_seen_logged_and_left_as_a_series(tmp_path):
     from callmark.training import ToolUseCallback
 
@@ -178,7 +180,7 @@ def test_it_stops_after_two_looks_in_a_row_if_asked_and_not_otherwise(tmp_path):
     assert lost[-2] >= 8
 
 
-@pytest.mark.parametrize("rate", [0.5, 0.9, 0.98])
+@pytest.mark.parametrize("rate", few([0.9, 0.5, 0.98]))
 def test_a_training_in_which_nothing_is_wrong_is_seldom_stopped(rate):
     """Ten looks at 64 cases; what a look finds is drawn anew each time."""
     from callmark.training import ToolUseCallback

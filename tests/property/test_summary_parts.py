@@ -1,6 +1,7 @@
 """The summaries of the parts of a run, put together, are the summary of the whole."""
 
 import msgspec
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.builders import make_result, missed_call, rules_with, served_call
@@ -56,6 +57,7 @@ def reported(summariser: Summariser) -> bytes:
     return msgspec.json.encode(summariser.report(HEADER, rules_with()))
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(SAMPLES, st.integers(1, 2), st.randoms(use_true_random=False))
 def test_parts_make_the_whole(samples, repeat, random):

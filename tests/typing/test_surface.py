@@ -87,7 +87,13 @@ def test_what_type_checkers_see_is_what_there_is():
     assert set(seen) == set(NAMES)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow) if name == "validate_sharding" else name
+        for name in NAMES
+    ],
+)
 def test_the_docstring_of_a_public_name_has_an_example_that_runs(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     finder = doctest.DocTestFinder(recurse=False)

@@ -5,6 +5,7 @@ import tracemalloc
 from collections.abc import Callable
 
 import msgspec
+import pytest
 from tests.builders import make_result
 
 from callmark.stats.columns import KeyIndex
@@ -26,6 +27,7 @@ def bytes_each(add: Callable[[int, str], object]) -> float:
         tracemalloc.stop()
 
 
+@pytest.mark.slow
 def test_a_scored_trial_is_kept_in_60_bytes():
     """32 of them are its id: reports name the samples that fail."""
     summariser = Summariser()

@@ -14,7 +14,7 @@ from callmark.grounding.match import Said
 from callmark.grounding.numbers import SCALE, find_number_words
 from callmark.grounding.record_tree import Series, key_stems, stem
 from callmark.grounding.spans import Outline, Span
-from callmark.grounding.text import lower, once
+from callmark.grounding.text import SIGNS, lower, once
 from callmark.grounding.values import Value, decimals_of
 
 LONGEST_GAP = 80  # characters between two numbers of one equation
@@ -28,7 +28,7 @@ _BETWEEN = re.compile(
     r"[\s*_]*(?:\([^()\n]{0,60}\)|\[[^\]\n]{0,40}\]"
     r"|[^\W\d_]{1,20}(?:[ /][^\W\d_]{1,20}){0,3})?[\s*_]*"
     r"(?P<op>[+\-−–×x*/÷=]|plus|minus|times|mal|más|menos|por|plus|moins|fois)"
-    r"[\s*_]*\(?[A-Z]{0,3}[$€£¥₹]?\s?",
+    rf"[\s*_]*\(?[A-Z]{{0,3}}[{SIGNS}]?\s?",
 )
 _OPERATIONS = {
     "+": "+", "plus": "+", "más": "+", "-": "-", "−": "-", "–": "-", "minus": "-", "menos": "-",
@@ -41,22 +41,22 @@ _HEDGE = re.compile(
     r"|at least|above|below|at most|mehr als|mindestens|über|weniger als|unter|más de|al menos"
     r"|menos de|plus de|moins de|circa|ca\.|etwa|rund|ungefähr|fast|unos|unas|aproximadamente"
     r"|casi|environ|près de)\s|[~≈])"
-    r"[$€£]?$",
+    rf"[{SIGNS}]?$",
     re.IGNORECASE,
 )
 _HEDGE_AFTER = re.compile(
-    r"\s?(?:[€$£%]|°\s?[CF]?|[^\W\d_]{1,12})?\s(?:environ|approximately|approx|or so|ungefähr"
-    r"|aproximadamente|más o menos)\b",
+    rf"\s?(?:[{SIGNS}%]|°\s?[CF]?|[^\W\d_]{{1,12}})?\s(?:environ|approximately|approx|or so"
+    r"|ungefähr|aproximadamente|más o menos)\b",
     re.IGNORECASE,
 )
 _ABOVE = re.compile(
     r"\b(?:over|more than|at least|above|mehr als|über|mindestens|más de|al menos|plus de)\s"
-    r"[$€£]?$",
+    rf"[{SIGNS}]?$",
     re.IGNORECASE,
 )
 _BELOW = re.compile(
     r"\b(?:under|less than|almost|nearly|below|at most|up to|fast|weniger als|unter|casi|menos de"
-    r"|moins de|près de)\s[$€£]?$",
+    rf"|moins de|près de)\s[{SIGNS}]?$",
     re.IGNORECASE,
 )
 
@@ -372,7 +372,7 @@ def _as_average(wanted: int, run: Sequence[int], half: int) -> Sum | None:
     return None
 
 
-_FACTOR = re.compile(r"(?<![\w.,$€£])\d{1,2}(?![\w.,%])")
+_FACTOR = re.compile(rf"(?<![\w.,{SIGNS}])\d{{1,2}}(?![\w.,%])")
 _NUMBER_WORDS = {
     stem(word): number
     for number, words in (

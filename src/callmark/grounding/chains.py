@@ -14,6 +14,7 @@ from typing import NamedTuple
 from callmark.grounding import arithmetic
 from callmark.grounding.arithmetic import Step, Wanted, products, sums, work_out
 from callmark.grounding.numbers import SCALE, decimal_text
+from callmark.grounding.text import SIGNS
 from callmark.grounding.values import Value, decimals_of
 
 MOST_NEAR = 14  # operands of two steps
@@ -46,7 +47,9 @@ _RATE = re.compile(
     r"|cuatro|cinco|deux|trois|quatre|cinq)\b|\b(?:both|beide\w*|ambos|les\sdeux)\b",
     re.IGNORECASE,
 )
-_BRACKETED = re.compile(r"\d[\d.,]*[ \u00a0]?(?:[€$£]|[^\W\d_]{1,12})?\s?\([~≈]?\d[\d.,]*\s?%")
+_BRACKETED = re.compile(
+    rf"\d[\d.,]*[ \u00a0]?(?:[{SIGNS}]|[^\W\d_]{{1,12}})?\s?\([~≈]?\d[\d.,]*\s?%"
+)
 
 
 _ADDED = re.compile(r"\d\s?\+\s?\d|\bspare\b")

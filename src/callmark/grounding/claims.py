@@ -9,7 +9,7 @@ from callmark.grounding.numbers import SCALE
 from callmark.grounding.reading import dimension_of
 from callmark.grounding.record_tree import Field, RecordIndex
 from callmark.grounding.spans import Outline, Span
-from callmark.grounding.text import once
+from callmark.grounding.text import SIGNS, once
 from callmark.grounding.values import Value, identifier_key
 from callmark.records.statements import StatementLabel
 
@@ -29,7 +29,7 @@ _OWN_TEXT = re.compile(
 # What is proposed may be open; what it costs, or has, is a fact.
 _DESCRIBED = re.compile(
     r"\b(?:balance|price|cost|difference|total|refund|fee|charge|additional|remaining|ending|amount)\w*"
-    r"(?:\s(?:of|is|was|in|the|a|amount))*\s?[(:]?\s?[-+]?[$€£]?$",
+    rf"(?:\s(?:of|is|was|in|the|a|amount))*\s?[(:]?\s?[-+]?[{SIGNS}]?$",
     re.IGNORECASE,
 )
 EXAMPLE = re.compile(
@@ -38,7 +38,7 @@ EXAMPLE = re.compile(
     re.I,
 )
 # `if the price were 1234567`
-_SUPPOSED = re.compile(r"\bif\b[^.;:!?\n]{1,60}\bwere\s[$€£\"“'`(]{0,2}$", re.IGNORECASE)
+_SUPPOSED = re.compile(rf"\bif\b[^.;:!?\n]{{1,60}}\bwere\s[{SIGNS}\"“'`(]{{0,2}}$", re.IGNORECASE)
 
 # `35.1 l/100 km`, `7.6 g per 100 g`: what a rate is given per.
 _PER = re.compile(r"(?:\b(?:per|pro|por|par|je|every|cada|chaque|sur|auf|all[es]?)\s|/\s?)$", re.I)
@@ -48,8 +48,8 @@ MULTIPLIED = re.compile(
     r"\s$",
     re.IGNORECASE,
 )
-_BOUND = re.compile(r"[<>≤≥]=?\s?[$€£]?$")  # what the answer sorts by
-_SOME = re.compile(r"\b(?:mid|low|high|early|late|upper|lower)[ -][$€£]?$", re.IGNORECASE)
+_BOUND = re.compile(rf"[<>≤≥]=?\s?[{SIGNS}]?$")  # what the answer sorts by
+_SOME = re.compile(rf"\b(?:mid|low|high|early|late|upper|lower)[ -][{SIGNS}]?$", re.IGNORECASE)
 _NEARLY = re.compile(
     r"(?:\b(?:about|around|approx\w*\.?|roughly|nearly|almost|some|circa|ca\.|etwa|rund|gegen"
     r"|ungefähr|fast|unos|unas|aproximadamente|casi|hacia|sobre|environ|près de|vers)|[~≈])\s?$",
@@ -200,4 +200,4 @@ def may_be_worked_out(text: str, sentence: Span, value: Value) -> bool:
 
 def is_hedged(text: str, value: Value) -> bool:
     """`roughly €3,504`: nobody says so of what was copied."""
-    return _NEARLY.search(text[max(0, value.start - 20) : value.start].rstrip("$€£")) is not None
+    return _NEARLY.search(text[max(0, value.start - 20) : value.start].rstrip(SIGNS)) is not None

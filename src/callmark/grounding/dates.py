@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import NamedTuple
 from unicodedata import normalize
 
-from callmark.grounding.text import joins
+from callmark.grounding.text import SIGNS, joins
 
 _NAMED_LOCALES = ("en", "de", "es", "fr", "pt", "it", "nl")
 _ENGLISH_WORDS = ("out", "set")  # short for months too: `3 out of 5`
@@ -255,7 +255,7 @@ def _one(moment: FoundMoment | None) -> tuple[FoundMoment, ...]:
 
 def _may_begin(text: str, start: int) -> bool:
     before = text[start - 1] if start else " "
-    return before in " \n\t\u00a0\u202f(" or not (joins(before) or before in ".,:/-$€£")
+    return before in " \n\t\u00a0\u202f(" or not (joins(before) or before in ".,:/-" + SIGNS)
 
 
 def _is_cell(text: str, start: int) -> bool:

@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 
 from callmark.grounding.record_tree import key_stems, stem
 from callmark.grounding.spans import Outline, Span
+from callmark.grounding.text import SIGNS
 from callmark.records.jsontext import Json
 from callmark.records.trace import json_inside
 
@@ -205,7 +206,7 @@ _WORD = re.compile(r"[^\W\d_]{2,}")
 # A mail that confirms what was done goes out with it, and money that is returned is a refund.
 _ALONG = re.compile(
     r"\b(?:e-?mails?|confirmation|instructions|receipt|summary|notification|label|refund\w*|amounts?)\b"
-    r"|[$€£]\s?\d",
+    rf"|[{SIGNS}]\s?\d",
     re.IGNORECASE,
 )
 MOST_KEYS = 200  # of one call that say what it did

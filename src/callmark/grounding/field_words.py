@@ -33,7 +33,7 @@ from callmark.grounding.record_tree import (
     stem,
 )
 from callmark.grounding.spans import Span
-from callmark.grounding.text import once
+from callmark.grounding.text import SIGNS, once
 from callmark.grounding.values import Value
 
 MOST_FIELDS = 60  # of one record that are looked at
@@ -195,7 +195,7 @@ def windows(text: str, start: int, end: int, line: Span, values: Sequence[Span])
     that joins."""
     first = max([line[0], start - 60, *(stop for _, stop in values if stop <= start)])
     edges = list(_EDGE.finditer(text, first, start))
-    is_right_before = edges and not text[edges[-1].end() : start].strip(" $€£*_")
+    is_right_before = edges and not text[edges[-1].end() : start].strip(" *_" + SIGNS)
     if is_right_before and not edges[-1][0].isalpha():  # `8 taken and 2 planned` are two
         edges.pop()  # `Business: $50`, `Business ($50)`
     yield (edges[-1].end() if edges else first), start

@@ -26,7 +26,7 @@ from callmark.grounding.reading import convert, dimension_of
 from callmark.grounding.reckoning import Around, Reckoning, minutes_said
 from callmark.grounding.record_tree import ResultRecord, key_stems, key_words, stem
 from callmark.grounding.spans import WIDE, Span
-from callmark.grounding.text import once
+from callmark.grounding.text import SIGNS, once
 from callmark.grounding.values import Value, decimals_of
 from callmark.grounding.workings import (
     BESIDE,
@@ -55,7 +55,9 @@ _WEIGHED = re.compile(
     r"|promedio|media|ponderad\w+|puntos|moyenne|pondéré\w*|coefficient\w*)\b",
     re.IGNORECASE,
 )
-_THE = re.compile(r"\b(?:the|this|that|der|die|das|diese[rns]?|el|los|les|ces?)\s[$€£]?$", re.I)
+_THE = re.compile(
+    rf"\b(?:the|this|that|der|die|das|diese[rns]?|el|los|les|ces?)\s[{SIGNS}]?$", re.I
+)
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _PERCENT_KEYS = frozenset(
     "pct percent percentage rate discount tax vat prozent rabatt steuersatz mwst porcentaje"

@@ -24,7 +24,7 @@ from callmark.grounding.record_tree import (
 )
 from callmark.grounding.siblings import groups_of, words_of_name
 from callmark.grounding.spans import Outline, Span
-from callmark.grounding.text import NUMBER_WORDS, fold, once
+from callmark.grounding.text import NUMBER_WORDS, SIGNS, fold, once
 from callmark.grounding.values import Value
 
 MOST_RANKED = 200  # of a list that is ranked
@@ -428,7 +428,7 @@ _OF_SO_MANY = re.compile(
     r"\b(?:out\s)?of\s(?:the|his|her|its|their|your|our|my|those|these)\s$", re.IGNORECASE
 )
 _TALLY = re.compile(
-    rf"(?<![\w.,$€£-])(?P<number>\d{{1,3}}|{_NUMBER})\s+"
+    rf"(?<![\w.,{SIGNS}-])(?P<number>\d{{1,3}}|{_NUMBER})\s+"
     r"(?P<of>of\s+(?:the|these|those|them|your|our|my|his|her|its|their|all)\s+(?:(?P<all>\d{1,3}|[^\W\d_]+)\s+)?)?"
     r"(?:[^\W\d_]+\s+){0,2}?"
     r"(?P<verb>have|has|are|is|were|was|offers?|includes?|allows?|provides?|accepts?|come with)\s+"
@@ -457,13 +457,13 @@ _LABEL = re.compile(
 )
 # `19 running, 3 stopped`, `17 are closed, 9 in progress`
 _COUNTED_AS = re.compile(
-    rf"(?<![\w.,$€£-])(?P<number>\d{{1,3}}|{_NUMBER})\s+(?:(?:are|is|were|was|in|on|sind|ist|waren|im"
+    rf"(?<![\w.,{SIGNS}-])(?P<number>\d{{1,3}}|{_NUMBER})\s+(?:(?:are|is|were|was|in|on|sind|ist|waren|im"
     r"|están|son|en|sont|est)\s){0,2}(?P<label>[^\W\d_][\w-]+(?:\s[^\W\d_][\w-]+){0,2})",
     re.IGNORECASE,
 )
 _LABELLED = re.compile(r"[:|][*_]*\s*\d")
 _KIND_OF = re.compile(
-    rf"(?<![\w.,$€£-])(?P<number>\d{{1,3}}|{_NUMBER})\s+(?P<label>[^\W\d_][\w-]+(?:\s[\w-]+)?)\s+"
+    rf"(?<![\w.,{SIGNS}-])(?P<number>\d{{1,3}}|{_NUMBER})\s+(?P<label>[^\W\d_][\w-]+(?:\s[\w-]+)?)\s+"
     r"(?P<noun>[^\W\d_]{3,})",
     re.IGNORECASE,
 )

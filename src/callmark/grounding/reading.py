@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from callmark.grounding.dates import Moment
 from callmark.grounding.numbers import SCALE, find_number_words, language_of
-from callmark.grounding.text import says_less
-from callmark.grounding.values import CURRENCY, Form, Value, fold_signs, values_of
+from callmark.grounding.text import CODES, CURRENCIES, CURRENCY_NAMES, SIGNS, says_less
+from callmark.grounding.values import Form, Value, fold_signs, values_of
 from callmark.records.trace import json_inside
 
 # By dimension: what one unit is in the first of them, and its names in en, de, es, fr. `_` is a
@@ -88,23 +88,6 @@ heat     °F 1           °f fahrenheit
 heat     K 1            kelvin
 share    % 1            % percent per_cent pct prozent por_ciento pour_cent
 """
-# A sign may stand for several currencies.
-_CURRENCIES = {
-    "$": "USD CAD AUD NZD SGD HKD MXN ARS CLP COP", "€": "EUR", "£": "GBP", "¥": "JPY CNY",
-    "₹": "INR", "₽": "RUB", "₩": "KRW", "₺": "TRY", "₪": "ILS", "₫": "VND", "฿": "THB",
-    "₴": "UAH", "₦": "NGN",
-}  # fmt: skip
-_CURRENCY_NAMES = {
-    "dollar": "$", "dollars": "$", "dólar": "$", "dólares": "$", "bucks": "$", "us$": "USD",
-    "euro": "EUR", "euros": "EUR", "yen": "JPY", "yuan": "CNY", "rupees": "INR", "rupee": "INR",
-    "francs": "CHF", "franken": "CHF", "pesos": "MXN",
-}  # fmt: skip
-CODES = frozenset(
-    """
-    USD EUR GBP CHF JPY INR CAD AUD CNY BRL MXN SEK NOK DKK PLN CZK HUF RUB KRW ZAR TRY NZD SGD HKD
-    THB ILS AED SAR
-    """.split()
-)
 
 
 class _Unit(NamedTuple):
@@ -187,7 +170,7 @@ def is_same_unit(one: str, other: str) -> bool:
 
 @lru_cache(maxsize=256)
 def _currencies(unit: str) -> frozenset[str]:
-    return frozenset(_CURRENCIES.get(unit, unit if unit in CODES else "").split())
+    return frozenset(CURRENCIES.get(unit, unit if unit in CODES else "").split())
 
 
 def convert(reading: int, unit: str, into: str) -> int | None:
@@ -221,12 +204,12 @@ def units_beside(unit: str) -> list[str]:
 
 
 _AFTER = re.compile(
-    r"[ \u00a0\u202f-]?(?P<unit>°\s?[CFcf](?!\w)|%|[$€£¥₹₽₩₺₪₫฿₴₦]"
+    rf"[ \u00a0\u202f-]?(?P<unit>°\s?[CFcf](?!\w)|%|[{SIGNS}]"
     r"|[^\W\d_]+(?:/[^\W\d_]+|[²³23](?!\w))?)"
     r"(?:[ \u00a0](?P<next>[^\W\d_]+)(?:[ ](?P<third>[^\W\d_]+))?)?"
 )
 _BEFORE = re.compile(
-    r"(?:(?P<code>[A-Z]{2,3}\$?)[ \u00a0]?|(?P<sign>[$€£¥₹₽₩₺₪₫฿₴₦])[ \u00a0]?)[-−]?$"
+    rf"(?:(?P<code>[A-Z]{{2,3}}\$?)[ \u00a0]?|(?P<sign>[{SIGNS}])[ \u00a0]?)[-−]?$"
 )
 
 
@@ -248,8 +231,8 @@ def unit_beside(text: str, start: int, end: int) -> tuple[str, int]:
     return "", end
 
 
-_SIGN_BEFORE = re.compile(r"[$€£¥₹₽₩₺]\s?[-−]?$")
-_MONEY_AFTER = re.compile(r"\s?(?:USD|EUR|GBP|CHF|dollars?|euros?|€|£)\b")
+_SIGN_BEFORE = re.compile(rf"[{SIGNS}]\s?[-−]?$")
+_MONEY_AFTER = re.compile(rf"\s?(?:(?:{'|'.join(sorted(CODES))}|dollars?|euros?)\b|[{SIGNS}])")
 
 
 def is_money(text: str, value: Value) -> bool:
@@ -275,14 +258,14 @@ def _currency_before(match: re.Match[str]) -> str:
 
 @lru_cache(maxsize=1 << 12)
 def _named(name: str) -> str:
-    if name in _CURRENCIES or name in CODES:
+    if name in CURRENCIES or name in CODES:
         return name
     if name in ("C", "F"):
         return f"°{name}"
     if name in ("M", "H", "S", "G", "L", "an", "T"):
         return ""
     folded = re.sub(r"°\s", "°", name.casefold())
-    return _CURRENCY_NAMES.get(folded) or _NAMES.get(folded, "")
+    return CURRENCY_NAMES.get(folded) or _NAMES.get(folded, "")
 
 
 @lru_cache(maxsize=1 << 14)
@@ -303,7 +286,7 @@ def unit_of_key(words: tuple[str, ...]) -> str:
             return ""
         return _KEY_NAMES.get(last) or _NAMES.get(last, "")
     if last in ("dollars", "euros", "euro"):
-        return _CURRENCY_NAMES[last]
+        return CURRENCY_NAMES[last]
     pair = " ".join(words[-2:])
     return _NAMES.get(pair) or _NAMES.get(last, "")
 
@@ -351,7 +334,7 @@ _RATING = re.compile(
     re.IGNORECASE,
 )
 _AND = re.compile(r"[,\s]{0,2}(?:(?:and|und|y|et)\s)?")
-_MINUTES = re.compile(r"[0-5]\d(?![\w.,:]\d|\w|\s?[€$£%])")
+_MINUTES = re.compile(rf"[0-5]\d(?![\w.,:]\d|\w|\s?[{SIGNS}%])")
 _ISO_DURATION = re.compile(r"P(?:(\d{1,4})D)?(?:T(?:(\d{1,4})H)?(?:(\d{1,5})M)?(?:(\d{1,6})S)?)?")
 _ALL_DAY = re.compile(r"24\s?/\s?7|0?0:00\s?[-–]\s?(?:24:00|23:59|0?0:00)|24\s?h(?:ours|rs)?")
 _LETTER = re.compile(r"[^\W\d_]")
@@ -359,7 +342,7 @@ _DOT_GROUP = re.compile(r"[1-9]\d{0,2}\.\d{3}")
 
 
 # `minus 3 degrees`, `3 degrees below zero`; `9 minus 3` is a sum.
-_MINUS = re.compile(r"(?<![\d)€$£%] )(?<!\w)(?:minus|moins|menos)\s$", re.IGNORECASE)
+_MINUS = re.compile(rf"(?<![\d){SIGNS}%] )(?<!\w)(?:minus|moins|menos)\s$", re.IGNORECASE)
 _HUNDREDTHS = re.compile(r"\s?(?:pence|cents?|céntimos?|centimes?|Rappen|p)\b")
 _DEGREES = re.compile(r"\s?(?:°|degrees?\b|Grad\b|grados?\b|degrés?\b|%)", re.IGNORECASE)
 _BELOW_ZERO = re.compile(
@@ -513,7 +496,7 @@ def _with_unit(text: str, value: Value, locale: str | None) -> Value:
     if value.form.percent:
         return value._replace(unit="%")
     inner = text[value.start : value.start + 2].lstrip("-−")[:1]
-    if inner and inner in CURRENCY:
+    if inner and inner in SIGNS:
         unit = inner
     else:
         unit, _ = unit_beside(text, value.start, value.end)

@@ -17,6 +17,7 @@ from callmark.grounding.text import (
     ABBREVIATIONS,
     BEFORE_DIGITS,
     BEFORE_LOWER,
+    SIGNS,
     ByteOffsets,
     blank_signs,
     lower,
@@ -532,7 +533,7 @@ _THAT = re.compile(
 # Right before a value: `it is not $120`.
 _NOT = re.compile(
     r"(?:\b(?:is|are|was|were|costs?|has|have)\s+not|(?:is|are|was|were)n['’]t|\bist\s+nicht"
-    r"|\bno\s+(?:es|son|cuesta)|\bn['’]est\s+pas)\s+(?:de\s+)?[A-Z]{0,3}\s?[$€£¥]?$",
+    rf"|\bno\s+(?:es|son|cuesta)|\bn['’]est\s+pas)\s+(?:de\s+)?[A-Z]{{0,3}}\s?[{SIGNS}]?$",
     re.IGNORECASE,
 )
 _MAY_BE_NOT = re.compile(r"[nN](?:[oOiI\u0130\u0131]|['’])")  # in all of them

@@ -1,6 +1,6 @@
 """Folding text for comparison, token boundaries, character ↔ byte offsets; and word lists for en,
 de, es, fr: words too common to be evidence, words that admit a failure, abbreviations whose full
-stop ends no sentence. Plain tuples, so that scoring reads no file."""
+stop ends no sentence; currencies. Plain tuples, so that scoring reads no file."""
 
 from __future__ import annotations
 
@@ -20,6 +20,26 @@ UNSPACED = (
     "\u0e00-\u0e7f\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
     "\uff66-\uff9f\U00020000-\U0003ffff"
 )
+# A sign may stand for several currencies.
+CURRENCIES = {
+    "$": "USD CAD AUD NZD SGD HKD MXN ARS CLP COP", "€": "EUR", "£": "GBP EGP", "¥": "JPY CNY",
+    "₹": "INR", "₽": "RUB", "₩": "KRW", "₺": "TRY", "₪": "ILS", "₫": "VND", "฿": "THB",
+    "₴": "UAH", "₦": "NGN", "₱": "PHP", "₵": "GHS", "₨": "PKR LKR NPR", "₸": "KZT", "₾": "GEL",
+    "₡": "CRC", "₲": "PYG", "₭": "LAK", "₼": "AZN", "৳": "BDT", "₿": "BTC",
+}  # fmt: skip
+SIGNS = "".join(CURRENCIES)
+# No code that is a word as well, such as COP, PEN, ALL, TOP.
+CODES = frozenset(
+    """
+    USD EUR GBP CHF JPY INR CAD AUD CNY BRL MXN SEK NOK DKK PLN CZK HUF RUB KRW ZAR TRY NZD SGD HKD
+    THB ILS AED SAR IDR MYR PHP TWD VND UAH RON EGP NGN KES GHS PKR ISK QAR
+    """.split()
+)
+CURRENCY_NAMES = {
+    "dollar": "$", "dollars": "$", "dólar": "$", "dólares": "$", "bucks": "$", "us$": "USD",
+    "euro": "EUR", "euros": "EUR", "yen": "JPY", "yuan": "CNY", "rupees": "INR", "rupee": "INR",
+    "francs": "CHF", "franken": "CHF", "pesos": "MXN",
+}  # fmt: skip
 SHORT = 64  # characters; what is read out of shorter texts is remembered
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 _PLAIN_TOKEN = re.compile(r"\w+")

@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 from callmark.grounding import numbers
 from callmark.grounding.dates import FoundMoment, Moment, find_moments
 from callmark.grounding.numbers import SPACES
-from callmark.grounding.text import SHORT, UNSPACED, fold, is_plain, joining_marks
+from callmark.grounding.text import CODES, SHORT, SIGNS, UNSPACED, fold, is_plain, joining_marks
 
 ValueKind = Literal["number", "moment", "url", "email", "quote", "code", "identifier"]
 LONG_DIGITS = 5  # that many digits of an identifier stand for it by themselves
@@ -150,7 +150,6 @@ def patterns_for(text: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
     return _compile(is_plain(text), "@" in text, "://" in text, domain, "'" in text)
 
 
-CURRENCY = "$€£¥₹₽₩₺₪₫฿₴₦"
 # One character for one, so that offsets stay. Longer dashes are hyphens only between digits, and
 # an en dash is a minus sign too: `flight—12 seats` is no identifier.
 _ALIKE = str.maketrans(
@@ -178,7 +177,7 @@ _ORDINALS = frozenset("st nd rd th er re e ème eme nde º ª".split())
 _TAILS = _UNITS | _ORDINALS
 _DEGREES = ("C", "F")
 _SIGNS = "-−"
-_BEFORE_SIGN = frozenset(" \t\n\r\v\f\u00a0\u202f\u2009([{<" + CURRENCY + "\"'“„«‹*|=:~≈`")
+_BEFORE_SIGN = frozenset(" \t\n\r\v\f\u00a0\u202f\u2009([{<" + SIGNS + "\"'“„«‹*|=:~≈`")
 
 _PERCENT = re.compile(
     r"\s?(?:%|％|٪|(?:percent|per\scent|prozent|por\sciento|pour\scent|por\scento)\b)",
@@ -255,7 +254,7 @@ def _glued_factor(match: re.Match[str], text: str) -> int:
     tail, start = match["tail"], match.start("number")
     if tail.casefold() in _GLUED:
         return _GLUED[tail.casefold()]
-    is_money = text[start - 1 : start] in CURRENCY if start else False
+    is_money = text[start - 1 : start] in SIGNS if start else False
     if is_money or (tail in ("M", "B") and "." in match["number"]):
         return _GLUED_MONEY.get(tail.casefold(), 1)
     return 10**6 if tail == "M" else 1
@@ -403,7 +402,7 @@ def readings_in_any_locale(value: Value) -> set[int]:
 def _sign_before(text: str, start: int) -> int | None:
     """Where the minus sign of a number stands, if it has one."""
     position = start - 1
-    if position >= 0 and text[position] in CURRENCY:
+    if position >= 0 and text[position] in SIGNS:
         position -= 1
     if position < 0 or text[position] not in _SIGNS:
         return None
@@ -465,14 +464,14 @@ def is_label(text: str, start: int, number: str, labels: frozenset[Label]) -> bo
     return word is not None and (word[1].casefold(), number) in labels
 
 
-_CODES = "USD|EUR|GBP|CHF|JPY|INR|CAD|AUD|CNY|BRL|MXN|SEK|NOK|DKK|PLN|CZK|HUF|RUB|KRW|ZAR|TRY"
-_UNIT_BLANKS = frozenset(" \u00a0\u202f€$£%")
+_CODES = "|".join(sorted(CODES))
+_UNIT_BLANKS = frozenset(" \u00a0\u202f%" + SIGNS)
 _ONE_UNIT = re.compile(
-    rf"[ \u00a0\u202f]?(?:[{re.escape(CURRENCY)}%]|(?:{_CODES}|kr|zł|km|kg|kWh|MWh|m²|km²|ha"
+    rf"[ \u00a0\u202f]?(?:[{SIGNS}%]|(?:{_CODES}|kr|zł|km|kg|kWh|MWh|m²|km²|ha"
     r"|m³|euros?|Euro|francs|dollars?|Franken|coronas|couronnes|Kronen|habitants|Einwohner"
     r"|habitantes)(?!\w))"
 )
-_CODE_BEFORE = re.compile(rf"(?:{_CODES}|[{re.escape(CURRENCY)}])[ \u00a0]?$")
+_CODE_BEFORE = re.compile(rf"(?:{_CODES}|[{SIGNS}])[ \u00a0]?$")
 _NUMERIC_PREFIXES = frozenset("mid pre post early late sub non top under over anti".split())
 _ESCAPED_LINE = re.compile(r'^\s*[\[{"]|\\n\\n|\\n[-*\d]')
 _JSON_BEFORE = re.compile(r'":\s*[\[{"]')

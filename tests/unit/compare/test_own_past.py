@@ -110,6 +110,7 @@ def test_a_pair_with_a_lost_trial_is_not_judged():
     assert (found.own_past.status, found.pairs.dropped.sample_ids) == ("pass", ("s3",))
 
 
+@pytest.mark.slow
 def test_nothing_changed_is_seldom_called_a_fall():
     rng = np.random.default_rng(11)
     rates = [1.0, 0.95, 0.9, 0.8, 0.5] * 6

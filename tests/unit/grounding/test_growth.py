@@ -1,12 +1,9 @@
 """Four times the size is four times the work, counted in lines of Python that run: a clock would
 tell of the machine. The shapes are those of `bench/shapes.py`, which measures CPU."""
 
-import sys
-from types import FrameType
-
 import pytest
 from bench import shapes
-from bench.scoring import forget
+from tests.lines import lines_run
 from tests.unit.grounding.asking import call, claims
 
 MOST = 4.5
@@ -22,27 +19,9 @@ QUICK = {
 ALL = [shape for shape in shapes.SHAPES if shape.name not in QUICK]
 
 
-def count_lines(given: shapes.Input) -> int:
-    lines = 0
-
-    def note_line(frame: FrameType, event: str, arg: object):
-        nonlocal lines
-        lines += 1
-        return note_line
-
-    shapes.score(given)  # what is loaded when it is first needed is not counted
-    forget()  # or the smaller input would be remembered, the larger one not
-    before = sys.gettrace()
-    sys.settrace(note_line)
-    try:
-        shapes.score(given)
-    finally:
-        sys.settrace(before)
-    return lines
-
-
 def growth(shape: shapes.Shape, size: int) -> float:
-    return count_lines(shape.make(shapes.TIMES * size)) / count_lines(shape.make(size))
+    small, large = shape.make(size), shape.make(shapes.TIMES * size)
+    return lines_run(lambda: shapes.score(large)) / lines_run(lambda: shapes.score(small))
 
 
 @pytest.mark.parametrize(

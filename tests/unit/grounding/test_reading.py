@@ -127,6 +127,8 @@ def test_f84_a_leaf_may_be_a_duration():
         ("It is 12 km away.", {"distance_m": 12000}),
         ("It is 80 °F outside.", {"temp_c": 26.7}),
         ("It costs 1.200 €.", {"price": 1200, "currency": "EUR"}),
+        ("It costs GH₵1,200.", {"price": 1200, "currency": "GHS"}),
+        ("It costs about ₱173.", {"price": 172.99, "currency": "PHP"}),
         ("It is rated 4.4 out of 5.", {"rating": 4.4}),
     ],
 )
@@ -142,6 +144,8 @@ def test_f84_what_is_so_is_labelled_so(answer, result):
         ("It is 12 miles away.", {"distance_km": 12}),
         ("It costs $120.", {"price": 120, "currency": "EUR"}),
         ("It costs 120 euros.", {"price_usd": 120}),
+        ("It costs GH₵120.", {"price": 120, "currency": "NGN"}),
+        ("It costs 120 ₱.", {"price": 120, "currency": "VND"}),
         ("It is 80 °F outside.", {"temp_c": 80}),
         ("It takes 84 hours.", {"duration": "84 minutes"}),
         ("4.5 million people live there.", {"population": 4.5}),

@@ -184,6 +184,7 @@ def many(count: int) -> Iterator[bytes]:
         yield line.replace(b'"s0"', b'"s%d"' % index) + b"\n"
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_failing_samples_are_listed_in_part_and_counted(tmp_path: Path):
     """A tenth of it here: what is kept does not grow with the number of trials."""
     path = tmp_path / "results.jsonl"

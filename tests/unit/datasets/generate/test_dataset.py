@@ -27,6 +27,7 @@ def of_kind(items, kind):
     return [one for one in items if expectation_of(one["metadata"]).kind == kind]
 
 
+@pytest.mark.slow
 def test_no_two_prompts_and_no_two_ids_are_alike_in_five_thousand():
     made = [item_of(one) for one in samples_of(5000, 9)]
     assert len({json.dumps(one["prompt"]) for one in made}) == 5000
