@@ -103,7 +103,7 @@ def _calls(result: Result) -> Iterator[str]:
 
 
 def _is_invalid(result: Result) -> bool:
-    return result.scores is not None and not result.scores.json_args_valid
+    return result.scores is not None and result.scores.json_args_valid is False
 
 
 def _privacy(result: Result) -> Iterator[str]:

@@ -225,8 +225,9 @@ def score_trial(sample: Sample, trace: Trace, settings: ScoreSettings) -> Scores
         calls=calls.calls,
         call_f1=None if expectation.observed else calls.call_f1,
         multi_call_parity_ok=None if expectation.observed else calls.multi_call_parity_ok,
-        # A bad call that was merely observed is no mistake before a person says so.
-        json_args_valid=calls.json_args_valid or (None if changes == () else calls.json_args_valid),
+        # What was merely observed may be changed, never wrong, before a person has judged it; and
+        # who leaves the denominator must not depend on what the model did.
+        json_args_valid=None if expectation.observed else calls.json_args_valid,
         recovered=calls.recovered,
         gave_up_honestly=calls.gave_up_honestly,
         controls_with_integration=int(is_contaminated(trace)) if kind == "control" else None,

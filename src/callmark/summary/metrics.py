@@ -287,6 +287,7 @@ Belongs = Callable[[Kind, TrialPlace], bool]
 _POPULATIONS: dict[str, Belongs] = {
     "multi_call_parity_rate": lambda kind, place: kind not in CALL_FREE and place.calls > 1,
     "call_f1_macro": lambda kind, place: kind not in CALL_FREE and place.calls > 0,
+    "json_args_valid_rate": lambda kind, place: not place.observed,
     "error_recovery_rate": lambda kind, place: place.retry,
     "locale_probe_ok_rate": lambda kind, place: place.probe,
     CHECKS: lambda kind, place: place.checks != "nothing",

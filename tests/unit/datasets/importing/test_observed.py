@@ -176,6 +176,31 @@ def test_what_is_accepted_is_right_and_another_call_wrong(made):
     assert "fail" not in statuses(report).values()
 
 
+def without_order(message):
+    message["tool_calls"][0]["function"]["arguments"] = "{}"
+
+
+def test_calls_are_valid_or_not_only_where_somebody_has_judged(made):
+    """Until then a broken call is at most a change, and no sample leaves the gate by its calls."""
+    broken = talk("two", "B-2", 12.25, "bo@mail.example")
+    without_order(broken["messages"][1])
+    made("--expect", "observed", talks=[talk(), broken])
+    sound, spoilt = answers(), answers()
+    without_order(spoilt[0]["messages"][1])
+    for lines, changed in ((sound, 0), (spoilt, 1)):
+        report, results = play(lines)
+        assert report.metrics["json_args_valid_rate"].n == 0
+        assert statuses(report)["json_args_valid_rate"] == "n/a"
+        assert [one.scores.json_args_valid for one in results.values()] == [None, None]
+        assert sum(bool(one.scores.changes) for one in results.values()) == changed
+    accept_observed(Path("set.jsonl"), (), rejected=["two"])
+    rejected = play()[0].metrics["json_args_valid_rate"]
+    assert (rejected.value, rejected.n) == (0, 1)
+    accept_observed(Path("set.jsonl"))
+    judged = play()[0].metrics["json_args_valid_rate"]
+    assert (judged.value, judged.n) == (0.5, 2)
+
+
 def test_accepting_while_importing_is_the_same(made):
     accepted = made("--per-step", "--accept")
     observed = made("--per-step")
