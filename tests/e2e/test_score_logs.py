@@ -31,6 +31,12 @@ def test_the_example_is_read_judged_and_shown(callmark, tmp_path):
     folder = tmp_path / "runs" / "latest"
     assert {"results.jsonl", "report.json", "report.html"} <= {one.name for one in folder.iterdir()}
     assert "cancel-it" in (folder / "report.html").read_text("utf-8")
+    assert "statements: 6 backed by results, 2 flagged, 0 unchecked\n" in finished.stdout
+    assert "no answer text" not in finished.stdout
+    # Whose email it is, only those see who ask for it, with a command that names the run.
+    at = finished.stdout.splitlines().index("         send-invoice: email in call 0")
+    show = "         callmark show runs/support-log-1/results.jsonl send-invoice"
+    assert finished.stdout.splitlines()[at + 1] == show
     # The way from a finding to its conversation is a command to copy.
     assert (
         "    callmark show runs/support-log-1/results.jsonl cancel-it send-invoice\n"
@@ -70,6 +76,23 @@ def test_f12_no_secret_of_a_log_reaches_results_or_page(callmark, tmp_path):
     made = [path for path in (tmp_path / "runs").rglob("*") if path.is_file()]
     assert {path.name for path in made} >= {"results.jsonl", "report.html"}
     assert not [path.name for path in made if key.encode() in path.read_bytes()]
+
+
+def test_a_log_says_in_how_many_conversations_there_is_nothing_to_check(callmark, tmp_path):
+    lines = [json.loads(line) for line in EXAMPLE.read_text("utf-8").splitlines()]
+    for line in lines[:2]:
+        line["messages"][-1]["content"] = ""
+    log = tmp_path / "log.jsonl"
+    for silent, have, them in (
+        (1, "1 conversation has", "it"),
+        (2, "2 conversations have", "them"),
+    ):
+        told = [*lines[:silent], *EXAMPLE.read_text("utf-8").splitlines()[silent:]]
+        texts = (one if isinstance(one, str) else json.dumps(one) for one in told)
+        log.write_text("\n".join(texts))
+        said = callmark("score", "log.jsonl").stdout
+        assert f"\n{have} no answer text: nothing to check in {them}\n" in said
+        assert "3 conversations, 3 calls\nstatements: " in said
 
 
 def test_what_is_left_out_of_a_log_is_said(callmark, tmp_path):

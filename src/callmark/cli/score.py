@@ -321,7 +321,7 @@ def _log_blocks(imported: ImportReport, config: RunConfig) -> Iterator[Block]:
     """What a log shows, by kind: how often, and the first places."""
     from callmark.cli.dataset_import import describe_sources, unmapped_blocks
     from callmark.reports.log_findings import find_in_log
-    from callmark.reports.terminal import show_command
+    from callmark.reports.terminal import checked_text, show_command
     from callmark.store.files import read_results
 
     read = describe_sources(imported)
@@ -330,10 +330,17 @@ def _log_blocks(imported: ImportReport, config: RunConfig) -> Iterator[Block]:
     else:
         found = find_in_log(read_results(Path(config.out)))
         yield line(f"{read}: {found.conversations} conversations, {found.calls} calls", "strong")
+        yield line(f"statements: {checked_text(found.by_label, found.flagged)}")
+        if found.silent:
+            have = "conversation has" if found.silent == 1 else "conversations have"
+            it = "it" if found.silent == 1 else "them"
+            yield line(f"{found.silent} {have} no answer text: nothing to check in {it}")
         for kind in found.kinds:
             yield line(f"{kind.count:>5}  {kind.what}", "warn" if kind.count else "plain")
             for place in kind.first:
                 yield line(place, indent=9)
+            if kind.to_look_at:
+                yield show_command(config.out, kind.to_look_at, indent=9)
         if found.to_look_at:
             yield show_command(config.out, found.to_look_at)
     yield from unmapped_blocks(imported)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import msgspec
 
 from callmark.records.jsontext import canonical_json
 from callmark.records.results import Result, Statement
+from callmark.records.statements import StatementLabel
 from callmark.records.trace import TraceEntry
 from callmark.summary.metrics import label_words
 
@@ -21,19 +23,25 @@ _NO_CALL = {
 
 
 class FindingKind(msgspec.Struct, frozen=True):
-    """One kind of finding: how many there are, and the first of them as sentences."""
+    """One kind of finding: how many there are, and the first of them as sentences. `to_look_at`:
+    their conversations, where the sentences do not tell what was found."""
 
     what: str
     count: int
     first: tuple[str, ...]
+    to_look_at: tuple[str, ...] = ()
 
 
 class LogFindings(msgspec.Struct, frozen=True):
-    """`to_look_at`: the first conversations with a finding."""
+    """`by_label`: all statements, `flagged` those that any rule flags; `silent`: conversations in
+    which the model writes no answer; `to_look_at`: the first conversations with a finding."""
 
     conversations: int
     calls: int
     kinds: tuple[FindingKind, ...]
+    by_label: Mapping[StatementLabel, int]
+    flagged: int
+    silent: int
     to_look_at: tuple[str, ...] = ()
 
 
@@ -42,21 +50,34 @@ def find_in_log(results: Iterable[Result]) -> LogFindings:
     counts = dict.fromkeys(KINDS, 0)
     first: dict[str, list[str]] = {what: [] for what in KINDS}
     places: dict[str, None] = {}
-    conversations = calls = 0
+    withheld: list[str] = []
+    labels: Counter[StatementLabel] = Counter()
+    conversations = calls = flagged = silent = 0
     for result in results:
         conversations += 1
         calls += len(result.tool_trace)
+        silent += not result.model_output.strip()
+        stated = () if result.scores is None else result.scores.statements
+        labels.update(one.label for one in stated)
+        flagged += sum(one.tier is not None for one in stated)
         for what, find in KINDS.items():
             for sentence in find(result):
                 counts[what] += 1
                 if len(places) < SHOWN:
                     places[result.sample_id] = None
+                if find is _privacy and len(withheld) < SHOWN:
+                    withheld.append(result.sample_id)
                 text = " ".join(f"{result.sample_id}: {sentence}".split())
                 text = text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
                 if len(first[what]) < SHOWN and text not in first[what]:
                     first[what].append(text)
-    kinds = tuple(FindingKind(what, counts[what], tuple(first[what])) for what in KINDS)
-    return LogFindings(conversations, calls, kinds, tuple(places))
+    kinds = tuple(
+        FindingKind(
+            what, counts[what], tuple(first[what]), tuple(withheld) if find is _privacy else ()
+        )
+        for what, find in KINDS.items()
+    )
+    return LogFindings(conversations, calls, kinds, labels, flagged, silent, tuple(places))
 
 
 def _flags(result: Result, *, deeds: bool) -> Iterator[Statement]:
@@ -109,7 +130,10 @@ def _is_invalid(result: Result) -> bool:
 def _privacy(result: Result) -> Iterator[str]:
     """Without what was found: personal data do not belong on one more screen."""
     if result.scores is not None and not result.scores.privacy_ok:
-        yield f"callmark show RUN {result.sample_id}"
+        found = result.scores.privacy
+        told = [f"{one.kind} in {one.where}" for one in found.findings if not one.echoed]
+        told += ["a URL"] * bool(found.invented_urls)
+        yield ", ".join(dict.fromkeys(told)) or "personal data, repeated"
 
 
 def _call(entry: TraceEntry) -> str:

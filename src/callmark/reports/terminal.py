@@ -18,7 +18,7 @@ from callmark.records.report import (
     Status,
     Verdict,
 )
-from callmark.records.statements import GOOD
+from callmark.records.statements import GOOD, StatementLabel
 from callmark.reports.layout import (
     Block,
     Cell,
@@ -295,8 +295,8 @@ def _look(failing: Failing | None, results: str | None) -> Iterator[Block]:
         yield line(f"and {left} more", "quiet", indent=4)
 
 
-def show_command(results: str, sample_ids: Iterable[str]) -> TextLine:
-    return command(f"callmark show {_quoted((results, *sample_ids))}", indent=4)
+def show_command(results: str, sample_ids: Iterable[str], indent: int = 4) -> TextLine:
+    return command(f"callmark show {_quoted((results, *sample_ids))}", indent=indent)
 
 
 def _quoted(words: Iterable[str]) -> str:
@@ -392,9 +392,7 @@ def _statements(
     labels = listed.by_label.items()
     counts = ", ".join(f"{n} {label_words(label)}" for label, n in labels)
     if in_short:
-        good = sum(n for label, n in labels if label in GOOD)
-        unchecked = listed.by_label.get("unchecked", 0)
-        counts = f"{good} backed by results, {len(listed.flags)} flagged, {unchecked} unchecked"
+        counts = checked_text(listed.by_label, len(listed.flags))
     yield line()
     yield TextLine((Cell(f"statements{which}", "strong"), Cell(f": {counts}")))
     shown = 0 if in_short else SHOWN_FLAGS
@@ -408,6 +406,13 @@ def _statements(
         if shown:
             yield line(f"and {left} more", "quiet", indent=2)
         yield command(f"callmark show {where} --statements", indent=2)
+
+
+def checked_text(by_label: Mapping[StatementLabel, int], flagged: int) -> str:
+    """`19 backed by results, 2 flagged, 49 unchecked`."""
+    good = sum(count for label, count in by_label.items() if label in GOOD)
+    unchecked = by_label.get("unchecked", 0)
+    return f"{good} backed by results, {flagged} flagged, {unchecked} unchecked"
 
 
 def _changed(report: Report, texts: Sequence[str]) -> Iterator[Block]:
