@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -23,7 +24,7 @@ READ_TRIALS = 1000  # whose statements a terminal counts
 
 
 class RunPaths(NamedTuple):
-    """Where the files of a run are, as far as there are any."""
+    """Where the files of a run are, as far as there are any, and the dataset that it is about."""
 
     results: str | None = None
     report: str | None = None
@@ -31,6 +32,7 @@ class RunPaths(NamedTuple):
     fixtures: str | None = None
     registry: str | None = None
     redact_pii: bool = False
+    dataset: str | None = None
 
 
 def add_detail_options(parser: argparse.ArgumentParser, what: str, more: str) -> None:
@@ -139,6 +141,8 @@ def explained_misses(report: Report, places: RunPaths) -> list[str]:
 
 
 def _next_steps(report: Report, places: RunPaths) -> Iterator[str]:
+    from callmark.summary.metrics import UNCHANGED
+
     if places.page is not None:
         yield f"{places.page}: every sample in a browser"
     if places.report is not None:
@@ -153,6 +157,10 @@ def _next_steps(report: Report, places: RunPaths) -> Iterator[str]:
     if report.misses.count:
         fixtures = f" --fixtures {places.fixtures}" if places.fixtures else ""
         yield f"callmark fixtures suggest {places.results}{fixtures}"
+    observed = report.metrics.get(UNCHANGED)
+    if places.dataset is not None and observed is not None and observed.n:
+        accept = f"callmark dataset accept {shlex.quote(places.dataset)} --all"
+        yield f"{accept}: what was observed is right"
 
 
 def open_finished(

@@ -291,6 +291,7 @@ def run_and_present(
         fixtures=config.fixtures,
         registry=config.registry,
         redact_pii=config.redact_pii,
+        dataset=config.dataset,
     )
     present(outcome.report, places, quiet=quiet, verbose=verbose, more=more)
     return outcome.exit_code

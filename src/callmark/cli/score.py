@@ -150,7 +150,7 @@ def _score(options: argparse.Namespace, config: RunConfig, *, is_log: bool) -> i
     if imported is not None and not options.quiet:
         write(_log_blocks(imported, config), sys.stdout)
     shown = None if page is None else str(page)
-    places = RunPaths(results=config.out, report=config.report, page=shown)
+    places = RunPaths(results=config.out, report=config.report, page=shown, dataset=config.dataset)
     # Without lines there are no findings, so the report has to tell them.
     told = is_log and config.out is not None
     present(

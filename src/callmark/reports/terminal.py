@@ -334,6 +334,7 @@ def _facts(report: Report, *, verbose: bool) -> Iterator[Block]:
     if verbose:
         yield from (line(text, indent=2) for text in counts_text(report))
         yield from (line(text, indent=2) for text in time_texts(report))
+        yield from (line(text, indent=2) for text in filter(None, (unchanged_text(report),)))
         return
     counts = report.counts
     lost = {"not scored": counts.trials_error, "missing": counts.trials_missing}
@@ -350,6 +351,18 @@ def _facts(report: Report, *, verbose: bool) -> Iterator[Block]:
     yield from (line(text, indent=2) for text in notable_texts(report))
     if report.repeat is not None:
         yield line(repeat_text(report.repeat), indent=2)
+    if told := unchanged_text(report):
+        yield line(told, indent=2)
+
+
+def unchanged_text(report: Report) -> str:
+    """`unchanged: 19 of 20 observed samples`; nothing where nothing was merely observed."""
+    observed = report.metrics.get(UNCHANGED)
+    if observed is None or not observed.n:
+        return ""
+    failing = report.failing.get(UNCHANGED)
+    kept = observed.n - (0 if failing is None else failing.count)
+    return f"unchanged: {kept} of {count_of(observed.n, 'observed sample')}"
 
 
 def repeat_text(repeat: Repeat) -> str:
@@ -393,7 +406,8 @@ def _statements(
     counts = ", ".join(f"{n} {label_words(label)}" for label, n in labels)
     if in_short:
         counts = checked_text(listed.by_label, len(listed.flags))
-    yield line()
+    if not (in_short and unchanged_text(report)):  # ten lines are enough for a pass
+        yield line()
     yield TextLine((Cell(f"statements{which}", "strong"), Cell(f": {counts}")))
     shown = 0 if in_short else SHOWN_FLAGS
     for flag in listed.flags[:shown]:

@@ -25,6 +25,7 @@ from callmark.records.report import (
 from callmark.reports.layout import plain_text, round_text
 from callmark.reports.terminal import report_blocks
 from callmark.reports.terminal_tables import table_blocks
+from callmark.summary.failing import ListedFlag, StatementList
 
 COUNTS = Counts(
     samples=20, scored=20, eligible=14, controls=3, negative_controls=2, clarify=1, unclassified=0,
@@ -230,3 +231,30 @@ def test_d44_a_shown_value_equals_a_bound_only_if_it_is_equal(value, bound):
 def test_the_record_is_what_is_written_to_disk():
     again = msgspec.json.decode(msgspec.json.encode(report()), type=Report)
     assert shown(again) == shown(report())
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [(0, "20 of 20 observed samples"), (1, "19 of 20 observed samples"), (None, "")],
+)
+def test_what_became_of_observed_samples_is_one_line(changed, said):
+    rate = Metric(value=None if changed is None else 1 - changed / 20, n=0 if not said else 20)
+    failing = {"unchanged_rate": Failing(1, ("s0",))} if changed else {}
+    record = report(metrics={"unchanged_rate": rate}, failing=failing)
+    for text in (shown(record), shown(record, verbose=True)):
+        found = [row for row in text.splitlines() if "observed sample" in row]
+        assert found == ([f"  unchanged: {said}"] if said else [])
+
+
+def test_a_pass_on_observed_samples_takes_ten_lines():
+    flag = ListedFlag(
+        sample_id="s", trial=0, text="7", label="unsupported", rule="value", tier="advisory",
+        because="says 7", call=None, path=None,
+    )  # fmt: skip
+    listed = StatementList(20, 3, {"supported": 2, "unsupported": 1}, (), (flag,))
+    counts = msgspec.structs.replace(COUNTS, unresolved=0)
+    record = report(metrics={"unchanged_rate": Metric(value=1.0, n=20)}, counts=counts)
+    steps = ("a page", "a report", "callmark dataset accept s.jsonl --all: it is right")
+    text = shown(record, statements=listed, results="r.jsonl", next_steps=steps)
+    assert len(text.splitlines()) == 10
+    assert "  unchanged: 20 of 20 observed samples\nstatements: 2 backed by results" in text
