@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -284,13 +285,14 @@ def unmapped_blocks(report: ImportReport) -> Iterator[Block]:
     yield line()
     yield line("not mapped as it is:", "warn")
     several = any(place.source for kind in report.unmapped for place in kind.places)
+    folder = _common_folder(report)
     yield Table(
         ("kind", "count", "first in" if several else "first on line", "meaning"),
         tuple(
             (
                 Cell(kind.kind),
                 Cell(str(kind.count)),
-                Cell(", ".join(_place(place) for place in _first_places(kind))),
+                Cell(", ".join(_place(place, folder) for place in _first_places(kind))),
                 Cell(kind.meaning),
             )
             for kind in report.unmapped
@@ -307,7 +309,19 @@ def _first_places(kind: Unmapped) -> tuple[SourcePlace, ...]:
     return kind.places[: 1 if kind.places[0].source else SHOWN_PLACES]
 
 
-def _place(place: SourcePlace) -> str:
+def _common_folder(report: ImportReport) -> Path | None:
+    """Where all the files lie, if they were named by absolute paths: a column of a table has no
+    room for these."""
+    files = [Path(one.source) for one in report.sources]
+    if not files or not all(path.is_absolute() for path in files):
+        return None
+    return Path(os.path.commonpath([path.parent for path in files]))
+
+
+def _place(place: SourcePlace, folder: Path | None) -> str:
     if not place.source:
         return str(place.line)
-    return f"{place.source}:{place.line}" if place.line else place.source
+    name = place.source
+    if folder is not None and Path(name).is_relative_to(folder):
+        name = str(Path(name).relative_to(folder))
+    return f"{name}:{place.line}" if place.line else name

@@ -30,7 +30,7 @@ from callmark.reports.layout import (
     round_text,
 )
 from callmark.summary.failing import StatementList, explain_flag
-from callmark.summary.gates import policy_sentence, wanted_text
+from callmark.summary.gates import UNJUDGED, policy_sentence, wanted_text
 from callmark.summary.metrics import (
     UNCHANGED,
     count_of,
@@ -80,7 +80,7 @@ def report_blocks(
     otherwise than it was observed, `next_steps` what one can do now. `tables`: those of
     `terminal_tables`, for whoever wants all numbers."""
     verbose = tables is not None
-    yield verdict_line(report)
+    yield verdict_line(report, is_short=True)
     yield from _judged(report, "fail", "failed", results)
     yield from _open(report, results)
     yield from _facts(report, verbose=verbose)
@@ -89,7 +89,7 @@ def report_blocks(
     yield from _misses(report, misses)
     if statements is not None:
         yield from _statements(report, statements, results, verbose=verbose)
-    yield from _changed(report, changes)
+    yield from _changed(report, changes, results)
     yield from tables or ()
     yield from _next(next_steps)
 
@@ -103,7 +103,7 @@ def log_blocks(
 ) -> Iterator[Block]:
     """The same of a log, whose findings were told: what is judged, and where to look. What asks for
     expectations is left out, for a log has none."""
-    yield verdict_line(report)
+    yield verdict_line(report, is_short=True)
     yield from _judged(report, "fail", "failed", results)
     yield from _open(report, results)
     yield from _judged(report, "warn", "warnings", results)
@@ -144,9 +144,12 @@ def interval(metric: Metric | None) -> str:
     return f"{low:.3f} to {high:.3f}"
 
 
-def verdict_line(report: Report) -> TextLine:
-    style = VERDICT_STYLE[report.verdict]
-    return TextLine((Cell(report.verdict.upper(), style), Cell(f"  {verdict_text(report)}")))
+def verdict_line(report: Report, *, is_short: bool = False) -> TextLine:
+    """`is_short`: the reasons for which gates are open follow, each with its gates."""
+    style, told = VERDICT_STYLE[report.verdict], verdict_text(report)
+    if is_short and told.startswith(f"{UNJUDGED}: "):
+        told = UNJUDGED
+    return TextLine((Cell(report.verdict.upper(), style), Cell(f"  {told}")))
 
 
 def verdict_text(report: Report) -> str:
@@ -429,7 +432,7 @@ def checked_text(by_label: Mapping[StatementLabel, int], flagged: int) -> str:
     return f"{good} backed by results, {flagged} flagged, {unchecked} unchecked"
 
 
-def _changed(report: Report, texts: Sequence[str]) -> Iterator[Block]:
+def _changed(report: Report, texts: Sequence[str], results: str | None) -> Iterator[Block]:
     changed = report.failing.get(UNCHANGED)
     if changed is None or not texts:
         return
@@ -438,7 +441,8 @@ def _changed(report: Report, texts: Sequence[str]) -> Iterator[Block]:
     for text in texts[:SHOWN_CHANGES]:
         yield line(one_line(text, LONGEST_FLAG), indent=2)
     if changed.count > SHOWN_CHANGES:
-        yield line("more of them: callmark show RESULTS ID, or the page", "quiet", indent=2)
+        where = "RESULTS" if results is None else _quoted((results,))
+        yield line(f"more of them: callmark show {where} ID, or the page", "quiet", indent=2)
 
 
 def _misses(report: Report, texts: Sequence[str]) -> Iterator[Block]:

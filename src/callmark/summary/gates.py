@@ -414,6 +414,7 @@ NO_SUCH_SAMPLE = "the dataset has no such sample"
 NOT_MARKER = "answers are read with `claims`: flagged_sample_rate judges their values"
 MOST_UNCHECKED = 0.5
 TOO_FEW = "(min_eligible_for_gates)"
+UNJUDGED = "no gate on the model's calls or statements could be judged"
 # A shard sees only some samples: what the others cannot mend may change its exit code.
 SHARD_GATES = frozenset({FIXTURES, "privacy_ok_rate"})
 
@@ -675,4 +676,4 @@ def _why_unproved(proofs: Sequence[GateOutcome], mute: Collection[str] = ()) -> 
     most = max(few, key=lambda one: one.n, default=None)
     told = (one for one in open_gates if one not in few or one is most)
     reasons = dict.fromkeys(one.reason or "" for one in told)
-    return f"no gate on the model's calls or statements could be judged: {'; '.join(reasons)}"
+    return f"{UNJUDGED}: {'; '.join(reasons)}"

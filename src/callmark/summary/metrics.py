@@ -65,9 +65,13 @@ def labels_of(names: Iterable[str]) -> str:
 _NAMES = re.compile(r"(?<![\w.])[a-z][a-z0-9]*(?:_[a-z0-9]+)+(?![\w.(=])")
 
 
+_FLAGS = {"min_eligible_for_gates": "--min-eligible-for-gates"}  # settings that reasons name
+
+
 def in_words(text: str) -> str:
-    """A sentence that names gates and metrics by their keys, with their labels instead."""
-    return _NAMES.sub(lambda found: label_of(found.group()), text)
+    """A sentence that names gates, metrics and settings by their keys, with their labels, or the
+    flag to give, instead."""
+    return _NAMES.sub(lambda found: _FLAGS.get(found.group()) or label_of(found.group()), text)
 
 
 def label_words(label: str) -> str:

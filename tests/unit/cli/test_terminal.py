@@ -23,7 +23,7 @@ from callmark.records.report import (
     ToolDelta,
 )
 from callmark.reports.layout import plain_text, round_text
-from callmark.reports.terminal import report_blocks
+from callmark.reports.terminal import report_blocks, verdict_line
 from callmark.reports.terminal_tables import table_blocks
 from callmark.summary.failing import ListedFlag, StatementList
 
@@ -258,3 +258,16 @@ def test_a_pass_on_observed_samples_takes_ten_lines():
     text = shown(record, statements=listed, results="r.jsonl", next_steps=steps)
     assert len(text.splitlines()) == 10
     assert "  unchanged: 20 of 20 observed samples\nstatements: 2 backed by results" in text
+
+
+def test_why_nothing_could_be_judged_is_said_once_with_the_flag_to_give():
+    few = "9 samples behind it, 15 are needed (min_eligible_for_gates)"
+    why = f"no gate on the model's calls or statements could be judged: {few}"
+    gates = (outcome("call_f1_macro", "inconclusive", reason=few),)
+    record = report(verdict="inconclusive", verdict_reason=why, gates=gates)
+    told = "9 samples behind it, 15 are needed (--min-eligible-for-gates)"
+    first, *others = shown(record).splitlines()
+    assert first == "INCONCLUSIVE  no gate on the model's calls or statements could be judged"
+    assert [row for row in others if "needed" in row] == [f"  right calls: {told}"]
+    alone = plain_text([verdict_line(record)])
+    assert alone.endswith(f"could be judged: {told}\n")

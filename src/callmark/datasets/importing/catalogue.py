@@ -91,7 +91,7 @@ MEANING: dict[Kind, str] = {
     "bad_tool": "the tool's spec cannot be used as it is: any arguments pass, or it is left out",
     "branched": "the conversation went on in two ways: what came before is in both samples",
     "call_of_unknown_tool": "the call names a tool that was not offered: no fixture",
-    "call_without_result": "nothing answered the call: no fixture; --accept leaves it observed",
+    "call_without_result": "nothing answered the call: no fixture",
     "call_written_out": "a call that the program wrote out beside the model's text: left out",
     "compacted": "the history was summarised there: the conversation goes on with the summary",
     "context_step": "repeated from an earlier conversation: kept in the prompt only",
