@@ -139,3 +139,14 @@ def test_a_file_of_no_known_kind_says_what_it_looks_like(callmark, tmp_path, nam
     assert finished.returncode == 2
     assert said in finished.stderr
     assert "UTF-8" not in finished.stderr
+
+
+def test_places_are_named_within_the_folder_that_was_given(callmark, tmp_path):
+    logs = tmp_path / "logs"
+    (logs / "old").mkdir(parents=True)
+    asked = {"id": "asked", "messages": [{"role": "user", "content": "Hello?"}]}
+    (logs / "a.jsonl").write_text(EXAMPLE.read_text("utf-8"))
+    (logs / "old" / "b.jsonl").write_text(json.dumps(asked))
+    said = callmark("score", logs).stdout
+    [row] = [row for row in said.splitlines() if row.startswith("  no_answer")]
+    assert row.split()[:3] == ["no_answer", "1", "old/b.jsonl:1"]
