@@ -207,7 +207,7 @@ def _each(options: argparse.Namespace, cleaner: LogCleaner) -> Each:
     import msgspec
 
     from callmark.config import load_config
-    from callmark.datasets.accept import accept_item, has_hole
+    from callmark.datasets.accept import accept_item, is_incomplete
     from callmark.datasets.importing.observed import expect_observed, split_steps
     from callmark.run.observing import RecordingJudge
 
@@ -221,7 +221,7 @@ def _each(options: argparse.Namespace, cleaner: LogCleaner) -> Each:
         elif expects:
             made = (expect_observed(clean, desk, judge.find_facts),)
         for one in made:
-            is_right = accepts and not has_hole(one.item)
+            is_right = accepts and not is_incomplete(one.item)
             yield msgspec.structs.replace(one, item=accept_item(one.item)) if is_right else one
 
     return each

@@ -220,6 +220,71 @@ def test_a_step_has_no_hole(made):
     assert not any(item["metadata"].get("observed") for item in items.values())
 
 
+def submits(name="sub", order="D-4", said=None):
+    """Ends with a call, as an agent does that answers through a tool."""
+    line = talk(name, order, 4.25, "dee@mail.example")
+    line["messages"] = line["messages"][:-1]
+    line["messages"][-2]["content"] = said
+    return line
+
+
+@pytest.mark.parametrize("said", [None, "I cancel it now."])
+def test_who_answers_through_a_tool_is_not_asked_for_words(made, capsys, said):
+    """An accepted sample wants text after the last result, and this recording has none."""
+    talks = [talk(), submits(said=said)]
+    items = made("--expect", "observed", talks=talks)
+    assert items["sub"]["metadata"]["ends_without_answer"] is True
+    assert "ends_without_answer" not in items["one"]["metadata"]
+    assert unmapped()["ends_without_answer"] == 1
+    assert made("--expect", "observed", "--accept", talks=talks) == {
+        "one": accept_item(items["one"]),
+        "sub": items["sub"],
+    }
+
+    made("--expect", "observed", talks=talks)
+    capsys.readouterr()
+    accept_main(["set.jsonl", "--all"])
+    told = capsys.readouterr().out
+    assert "1 sample accepted, 1 still merely observed" in told
+    assert "1 not accepted, because nothing is said after the last result" in told
+    assert "wants an answer: sub." in " ".join(told.split())
+    report, results = play()
+    assert "fail" not in statuses(report).values()
+    assert results["sub"].scores.changes == ()
+
+    # By name somebody says that words belong there: that is what is measured then.
+    assert accept_observed(Path("set.jsonl"), ["sub"]).left == 0
+    _, results = play()
+    assert results["sub"].scores.answered is False
+    assert results["one"].scores.answered is True
+    with open_dataset(Path("set.jsonl")) as dataset:
+        assert not [one for one in dataset.samples() if "ends_without_answer" in one.metadata]
+
+
+def test_the_steps_of_such_a_recording_are_right_and_silence_is_wrong(made):
+    items = made("--per-step", "--accept", talks=[submits()])
+    assert not any(item["metadata"].get("observed") for item in items.values())
+    report, results = play()
+    assert "fail" not in statuses(report).values()
+    assert results["sub#3"].scores.call_f1 == 1
+
+    def fall_silent(message):
+        message.pop("tool_calls")
+        message["content"] = ""
+
+    report, results = play(altered("sub#3", fall_silent))
+    assert results["sub#3"].scores.call_f1 == 0
+    assert report.failing["call_f1_macro"].sample_ids == ("sub#3",)
+
+
+def test_what_ends_without_an_answer_can_be_rejected(made):
+    made("--expect", "observed", talks=[talk(), submits()])
+    done = accept_observed(Path("set.jsonl"), rejected=["sub"])
+    assert (done.accepted, done.rejected, done.left, done.silent) == (1, 1, 0, ())
+    with open_dataset(Path("set.jsonl")) as dataset:
+        assert not [one for one in dataset.samples() if "ends_without_answer" in one.metadata]
+
+
 def test_secrets_and_personal_data_are_gone_everywhere(made):
     lines = [talk()]
     lines[0]["messages"][0]["content"] += " My key is sk-abcdefghijklmnopqrstuvwxyz."
