@@ -43,7 +43,10 @@ EXPECTING: Group = {
     },
 }
 CHOOSING: Group = {
-    "--dedupe": {**FLAG, "help": "leave out what is nearly the same as an earlier conversation"},
+    "--dedupe": {
+        **FLAG,
+        "help": "leave out what is nearly the same as an earlier conversation, or did the same",
+    },
     "--sample": {
         "type": int,
         "metavar": "N",

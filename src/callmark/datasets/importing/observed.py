@@ -55,9 +55,12 @@ def expect_observed(entry: Imported, desk: Desk, find_facts: FindFacts) -> Impor
 
 
 def _has_answer(replies: Sequence[Reply]) -> bool:
-    """Whether something is said after the last result, as the scorer asks of an answer."""
+    """Whether something is said after the last result, as the scorer asks of an answer. `answers`
+    are the results of calls that only the text holds."""
     served = [
-        at for at, one in enumerate(replies, 1) if any(call.served for call in one.calls or ())
+        at
+        for at, one in enumerate(replies, 1)
+        if one.answers or any(call.served for call in one.calls or ())
     ]
     return any(reply.text.strip() for reply in replies[max(served, default=0) :])
 

@@ -12,6 +12,7 @@ from callmark.config import load_config
 from callmark.datasets.accept import accept_item, accept_observed
 from callmark.datasets.reader import open_dataset
 from callmark.errors import UsageError
+from callmark.records.samples import NOT_RECORDED
 from callmark.run.conclude import run
 from callmark.store.files import read_results
 
@@ -363,6 +364,48 @@ def test_near_duplicates_are_folded_into_the_first(made):
         lines.append(line)
     assert list(made("--dedupe", talks=lines)) == ["talk-0", "talk-2"]
     assert unmapped()["near_duplicate"] == 1
+
+
+def asked(name, answer, *, city="Ulm", blank="", system="Be brief.", **more):
+    function = {"name": "weather", "arguments": f'{{"city":{blank}"{city}"}}'}
+    call_id = f"id-{name}"  # each conversation has its own
+    return {"id": name, **more, "messages": [
+        {"role": "system", "content": system},
+        {"role": "user", "content": "Weather?"},
+        {"role": "assistant", "content": None,
+         "tool_calls": [{"id": call_id, "type": "function", "function": function}]},
+        {"role": "tool", "tool_call_id": call_id, "content": '{"temp_c": 19}'},
+        {"role": "assistant", "content": answer},
+    ]}  # fmt: skip
+
+
+def test_the_same_deeds_in_other_words_are_a_copy(made):
+    spoken = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello there."}]
+    lines = [
+        asked("first", "It is 19 degrees."),
+        asked("words", "The current weather is 19 degrees, and sunny."),
+        asked("blanks", "19.", blank=" ", system="Be someone else."),
+        asked("city", "The current weather is 19 degrees.", city="Bonn"),
+        {"id": "hi", "messages": spoken},
+        {"id": "hi again", "messages": [spoken[0], {"role": "assistant", "content": "Good day."}]},
+    ]
+    assert list(made("--dedupe", talks=lines)) == ["first", "city", "hi"]
+    assert unmapped()["near_duplicate"] == 3
+    result = asked("result", "It is 21 degrees.")
+    result["messages"][-2]["content"] = '{"temp_c": 21}'
+    assert list(made("--dedupe", talks=[lines[0], result])) == ["first", "result"]
+
+
+def test_trials_and_questions_that_nobody_knows_are_no_copies(made):
+    trials = [asked("one", f"It is {word} degrees.", trial=at) for at, word in enumerate("ab")]
+    made("--dedupe", talks=trials)
+    assert [one["trial"] for one in answers()] == [0, 1]
+    unknown = [
+        {"id": name, "messages": [{"role": "user", "content": NOT_RECORDED},
+                                  {"role": "assistant", "content": said}]}
+        for name, said in (("a", "Yes, of course."), ("b", "It rains."))
+    ]  # fmt: skip
+    assert list(made("--dedupe", talks=unknown)) == ["a", "b"]
 
 
 def test_a_sample_is_seeded_and_takes_from_every_set_of_tools(made):
