@@ -8,6 +8,7 @@ import pytest
 
 from callmark.cli.dataset_accept import main as accept_main
 from callmark.cli.dataset_import import main as import_main
+from callmark.cli.show import main as show_main
 from callmark.config import load_config
 from callmark.datasets.accept import accept_item, accept_observed
 from callmark.datasets.reader import open_dataset
@@ -64,13 +65,13 @@ def answers():
     return [json.loads(line) for line in Path("set.answers.jsonl").read_text().splitlines()]
 
 
-def play(lines=None):
+def play(lines=None, **settings):
     """The recorded answers, or altered ones, as `callmark run` plays them."""
     Path("alt.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines or answers()))
     config = load_config(
         Path(os.devnull),
         {"in": "set.jsonl", "registry": "set.tools.json", "fixtures": "set.fixtures",
-         "model": "alt.jsonl", "out": "out.jsonl", "report": "out.json"},
+         "model": "alt.jsonl", "out": "out.jsonl", "report": "out.json", **settings},
     )  # fmt: skip
     outcome = run(config)
     results = {one.sample_id: one for one in read_results(Path("out.jsonl"))}
@@ -260,6 +261,16 @@ def test_who_answers_through_a_tool_is_not_asked_for_words(made, capsys, said):
     assert results["one"].scores.answered is True
     with open_dataset(Path("set.jsonl")) as dataset:
         assert not [one for one in dataset.samples() if "ends_without_answer" in one.metadata]
+
+
+def test_a_recording_that_ends_with_a_call_met_no_limit(made, capsys):
+    made("--expect", "observed", talks=[submits()])
+    for limit, told in ((None, "its recording ends with a call"), (9, "its recording ends with"),
+                        (2, "stopped by max_turns")):  # fmt: skip
+        play(**({"max_turns": limit} if limit else {}))
+        capsys.readouterr()
+        show_main(["out.jsonl", "sub"])
+        assert told in capsys.readouterr().out.splitlines()[0]
 
 
 def test_the_steps_of_such_a_recording_are_right_and_silence_is_wrong(made):
