@@ -80,15 +80,20 @@ def _deeds_of(entry: Imported) -> int | None:
     if held is None:
         return None
     messages = [want_object(one) for one in want_list(held)]
+    calls = [list(_calls_of(message)) for message in messages]
+    has_calls = any(calls)
     given = len(prompt) if isinstance(prompt, list) else opening_length(messages)
+    spoken = [at for at, one in enumerate(messages) if one.get("role") == "assistant"]
     parts: list[Json] = []
-    has_calls = False
     for at, message in enumerate(messages):
-        role, calls = message.get("role"), list(_calls_of(message))
-        has_calls = has_calls or bool(calls)
-        says = at < given or role != "assistant"
-        if role != "system" and (says or calls):
-            parts.append([role, text_of(message.get("content")) if says else "", calls])
+        role, content = message.get("role"), message.get("content")
+        # Who makes no call as a call may have written it into a text; the last one is the answer.
+        may_call = not has_calls and at not in spoken[-1:]
+        counts = at < given or role != "assistant" or may_call
+        if role != "system" and (counts or calls[at]):
+            # What is no text, such as an image, is asked as well.
+            said = content if isinstance(content, list) else text_of(content)
+            parts.append([role, said if counts else "", calls[at]])
     if not has_calls and ["user", NOT_RECORDED, []] in parts:
         return None
     return _number(canonical_json(parts))
@@ -96,7 +101,8 @@ def _deeds_of(entry: Imported) -> int | None:
 
 def _calls_of(message: Object) -> Iterator[Json]:
     """Name and arguments, whatever blanks these are written with."""
-    for call in want_list(message.get("tool_calls") or []):
+    older = message.get("function_call")
+    for call in want_list(message.get("tool_calls") or ([older] if older else [])):
         function = want_object(want_object(call).get("function") or call)
         arguments = function.get("arguments")
         try:

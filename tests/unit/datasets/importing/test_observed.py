@@ -407,6 +407,27 @@ def test_the_same_deeds_in_other_words_are_a_copy(made):
     assert list(made("--dedupe", talks=[lines[0], result])) == ["first", "result"]
 
 
+def test_what_a_text_or_an_image_holds_is_no_copy(made):
+    """Calls that are written into a text, and what is asked in another form than text."""
+    written = [
+        {"id": command, "messages": [
+            {"role": "user", "content": "Go on."},
+            {"role": "assistant", "content": f"run({command})"},
+            {"role": "user", "content": "done"},
+            {"role": "assistant", "content": "All is done."}]}
+        for command in ("ls", "rm")
+    ]  # fmt: skip
+    shown = [
+        {"id": name, "messages": [
+            {"role": "user", "content": [
+                {"type": "text", "text": "What is it?"},
+                {"type": "image_url", "image_url": {"url": f"https://pictures.example/{name}"}}]},
+            {"role": "assistant", "content": f"It is a {name} in the grass."}]}
+        for name in ("cat", "dog")
+    ]  # fmt: skip
+    assert list(made("--dedupe", talks=[*written, *shown])) == ["ls", "rm", "cat", "dog"]
+
+
 def test_trials_and_questions_that_nobody_knows_are_no_copies(made):
     trials = [asked("one", f"It is {word} degrees.", trial=at) for at, word in enumerate("ab")]
     made("--dedupe", talks=trials)
