@@ -286,7 +286,7 @@ def test_score_reads_conversations(callmark, world):
     world.write(world.folder / "chats.jsonl", [{"sample_id": "chat-1", "messages": messages}])
     finished = callmark("score", "chats.jsonl", "--out", "scored.jsonl", "--verbose")
     assert finished.returncode in (0, 5), finished.stderr  # nothing was expected
-    assert "1 conversations" in unfolded(finished.stdout)
+    assert "1 conversation, " in unfolded(finished.stdout)
     shown = callmark("show", "scored.jsonl", "chat-1")
     assert "[+There are 417 rows+]" in shown.stdout
     assert "/count" in shown.stdout

@@ -47,6 +47,22 @@ def test_import_says_what_it_made_and_what_comes_next(callmark, talks, tmp_path)
     assert ran.returncode in (0, 5), ran.stdout + ran.stderr
 
 
+@pytest.mark.parametrize("how", [("--expect", "observed"), ("--per-step",)])
+def test_an_import_that_expects_something_is_verified_first(callmark, tmp_path, how):
+    mailed = [{"role": "user", "content": "I am ann.lee@mail.example."}, *TALK["messages"]]
+    (tmp_path / "talks.jsonl").write_text(json.dumps({**TALK, "messages": mailed}) + "\n", "utf-8")
+    finished = callmark("dataset", "import", "talks.jsonl", "--out", "data.jsonl", *how)
+    assert finished.returncode == 0, finished.stderr
+    told, _, following = finished.stdout.partition("next: callmark ")
+    assert "1 personal value is replaced by a made-up one" in told
+    verify, run = following.splitlines()
+    assert verify == "verify data.jsonl --registry data.tools.json --fixtures data.fixtures"
+    verified = callmark(*verify.split())
+    assert verified.returncode == 0, verified.stdout + verified.stderr
+    ran = callmark(*run.removeprefix("then: callmark ").split(), "--out", "results.jsonl")
+    assert ran.returncode in (0, 5), ran.stdout + ran.stderr
+
+
 @pytest.mark.slow
 def test_what_was_run_is_exported_and_imported(callmark, talks, tmp_path):
     callmark("dataset", "import", talks, "--out", "data.jsonl")

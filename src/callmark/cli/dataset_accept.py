@@ -9,7 +9,7 @@ from callmark.cli.options import CommandParser
 from callmark.errors import UsageError
 from callmark.reports.layout import line, write
 
-SHOWN_HOLES = 5
+SHOWN = 5
 
 
 def build_parser() -> CommandParser:
@@ -33,7 +33,9 @@ def build_parser() -> CommandParser:
     parser.add_argument("dataset", type=Path, metavar="DATASET")
     parser.add_argument("ids", nargs="*", metavar="ID", help="the samples to accept")
     parser.add_argument(
-        "--all", action="store_true", help="every observed sample whose calls all have a result"
+        "--all",
+        action="store_true",
+        help="every observed sample whose calls have a result and that ends with an answer",
     )
     parser.add_argument(
         "--reject",
@@ -64,13 +66,26 @@ def main(arguments: list[str]) -> int:
     rejected = f", {done.rejected} rejected" if done.rejected else ""
     blocks = [line(f"{place}: {count_of(done.accepted, 'sample')} accepted{rejected}{left}")]
     if done.holes:
-        more = len(done.holes) - SHOWN_HOLES
-        named = ", ".join(done.holes[:SHOWN_HOLES]) + (f" and {more} more" if more > 0 else "")
         blocks.append(
             line(
-                f"not accepted, because the log lacks the result of a call: {named}. Add a fixture"
-                " and accept them by name, or import with --per-step."
+                f"{len(done.holes)} not accepted, because the log lacks the result of a call:"
+                f" {_named(done.holes)}. Add a fixture and accept them by name, or import with"
+                " --per-step."
+            )
+        )
+    if done.silent:
+        blocks.append(
+            line(
+                f"{len(done.silent)} not accepted, because nothing is said after the last result,"
+                f" and an accepted sample wants an answer: {_named(done.silent)}. Import with"
+                " --per-step, where a call is an end, or accept them by name if an answer belongs"
+                " there."
             )
         )
     write(blocks, sys.stdout)
     return 0
+
+
+def _named(ids: tuple[str, ...]) -> str:
+    more = len(ids) - SHOWN
+    return ", ".join(ids[:SHOWN]) + (f" and {more} more" if more > 0 else "")

@@ -44,7 +44,10 @@ EXPECTING: Group = {
     },
 }
 CHOOSING: Group = {
-    "--dedupe": {**FLAG, "help": "leave out what is nearly the same as an earlier conversation"},
+    "--dedupe": {
+        **FLAG,
+        "help": "leave out what is nearly the same as an earlier conversation, or did the same",
+    },
     "--sample": {
         "type": int,
         "metavar": "N",
@@ -181,26 +184,31 @@ def main(arguments: list[str]) -> int:
         each=_each(options, cleaner),
         hide=clean_detail,
     )
-    write((*_blocks(places, report), *_cleaned(cleaner)), sys.stdout)
+    told = (*_made(places, report), *_cleaned(cleaner), *unmapped_blocks(report))
+    following = _next(places, report, expects=_expects(options))
+    write((*told, line(), *following), sys.stdout)
     return 0
+
+
+def _expects(options: argparse.Namespace) -> bool:
+    """Whether what was observed is expected."""
+    return hasattr(options, "expect") or hasattr(options, "per_step")
 
 
 def _cleaner(options: argparse.Namespace) -> LogCleaner:
     from callmark.live.cleaning import LogCleaner
 
-    makes_set = hasattr(options, "expect") or hasattr(options, "per_step")
-    pii = getattr(options, "pii", "surrogate" if makes_set else "keep")
+    pii = getattr(options, "pii", "surrogate" if _expects(options) else "keep")
     return LogCleaner(pii=pii == "surrogate")
 
 
 def _each(options: argparse.Namespace, cleaner: LogCleaner) -> Each:
     """What is done to each conversation."""
     per_step = getattr(options, "per_step", False)
-    expects = per_step or hasattr(options, "expect")
     accepts = getattr(options, "accept", False)
-    if accepts and not expects:
+    if accepts and not _expects(options):
         raise UsageError("--accept: needs --expect observed or --per-step, which observe something")
-    if not expects:
+    if not _expects(options):
         return lambda entry, desk: (cleaner.clean(entry),)
 
     import os
@@ -208,7 +216,7 @@ def _each(options: argparse.Namespace, cleaner: LogCleaner) -> Each:
     import msgspec
 
     from callmark.config import load_config
-    from callmark.datasets.accept import accept_item, has_hole
+    from callmark.datasets.accept import accept_item, is_incomplete
     from callmark.datasets.importing.observed import expect_observed, split_steps
     from callmark.run.observing import RecordingJudge
 
@@ -216,13 +224,13 @@ def _each(options: argparse.Namespace, cleaner: LogCleaner) -> Each:
 
     def each(entry: Imported, desk: Desk) -> Iterator[Imported]:
         clean = cleaner.clean(entry)
-        made: Iterable[Imported] = (clean,)
-        if per_step:
-            made = split_steps(clean, desk, judge.find_facts)
-        elif expects:
-            made = (expect_observed(clean, desk, judge.find_facts),)
+        made: Iterable[Imported] = (
+            split_steps(clean, desk, judge.find_facts)
+            if per_step
+            else (expect_observed(clean, desk, judge.find_facts),)
+        )
         for one in made:
-            is_right = accepts and not has_hole(one.item)
+            is_right = accepts and not is_incomplete(one.item)
             yield msgspec.structs.replace(one, item=accept_item(one.item)) if is_right else one
 
     return each
@@ -230,10 +238,14 @@ def _each(options: argparse.Namespace, cleaner: LogCleaner) -> Each:
 
 def _cleaned(cleaner: LogCleaner) -> Iterator[Block]:
     told = [
-        f"{count} {what}"
-        for count, what in (
-            (cleaner.removed, "secrets are removed"),
-            (cleaner.replaced, "personal values are replaced by made-up ones"),
+        f"{count} {one if count == 1 else several}"
+        for count, one, several in (
+            (cleaner.removed, "secret is removed", "secrets are removed"),
+            (
+                cleaner.replaced,
+                "personal value is replaced by a made-up one",
+                "personal values are replaced by made-up ones",
+            ),
         )
         if count
     ]
@@ -241,7 +253,7 @@ def _cleaned(cleaner: LogCleaner) -> Iterator[Block]:
         yield line(", ".join(told), "quiet")
 
 
-def _blocks(places: ImportPaths, report: ImportReport) -> Iterator[Block]:
+def _made(places: ImportPaths, report: ImportReport) -> Iterator[Block]:
     from callmark.summary.metrics import count_of
 
     counts = report.counts
@@ -249,24 +261,34 @@ def _blocks(places: ImportPaths, report: ImportReport) -> Iterator[Block]:
         f"{places.dataset}: {count_of(counts.samples, 'sample')} from {describe_sources(report)}",
         "strong",
     )
-    made = (
-        (counts.tools, "tool", places.registry, "--registry"),
-        (counts.fixtures, "fixture", places.fixtures, "--fixtures"),
-        (counts.answers, "answer", places.answers, "--model"),
-    )
-    for count, what, path, _ in made:
+    for count, what, path in (
+        (counts.tools, "tool", places.registry),
+        (counts.fixtures, "fixture", places.fixtures),
+        (counts.answers, "answer", places.answers),
+    ):
         left = f" ({path} is from before)" if not count and path.exists() else ""
         parts = [count_of(count, what)]
         if what == "answer":
             parts += [count_of(counts.calls, "call"), count_of(counts.results, "result")]
         told = f"{path}: {', '.join(parts)}"
         yield line(told if count else f"no {what}s in the source{left}")
-    yield from unmapped_blocks(report)
-    yield line()
-    flags = "".join(f" {flag} {path}" for count, _, path, flag in made if count)
+
+
+def _next(places: ImportPaths, report: ImportReport, *, expects: bool) -> Iterator[Block]:
+    """A replay brings its own results along: whether the fixtures hold what is expected, only
+    `verify` tries."""
+    counts = report.counts
+    files = f" --registry {places.registry}" if counts.tools else ""
+    files += f" --fixtures {places.fixtures}" if counts.fixtures else ""
+    played = files + (f" --model {places.answers}" if counts.answers else "")
     if counts.turns > DEFAULT_MAX_TURNS:
-        flags += f" --max-turns {counts.turns}"
-    yield line(f"next: callmark run --in {places.dataset}{flags}", "quiet")
+        played += f" --max-turns {counts.turns}"
+    run = f"callmark run --in {places.dataset}{played}"
+    if expects:
+        yield line(f"next: callmark verify {places.dataset}{files}", "quiet")
+        yield line(f"then: {run}", "quiet")
+    else:
+        yield line(f"next: {run}", "quiet")
 
 
 def describe_sources(report: ImportReport) -> str:

@@ -323,13 +323,15 @@ def _log_blocks(imported: ImportReport, config: RunConfig) -> Iterator[Block]:
     from callmark.reports.log_findings import find_in_log
     from callmark.reports.terminal import checked_text, show_command
     from callmark.store.files import read_results
+    from callmark.summary.metrics import count_of
 
     read = describe_sources(imported)
     if config.out is None:
         yield line(read, "strong")
     else:
         found = find_in_log(read_results(Path(config.out)))
-        yield line(f"{read}: {found.conversations} conversations, {found.calls} calls", "strong")
+        counted = count_of(found.conversations, "conversation"), count_of(found.calls, "call")
+        yield line(f"{read}: {', '.join(counted)}", "strong")
         yield line(f"statements: {checked_text(found.by_label, found.flagged)}")
         if found.silent:
             have = "conversation has" if found.silent == 1 else "conversations have"

@@ -14,7 +14,7 @@ from callmark.datasets.seal import DATASET, sealed_line
 from callmark.errors import UsageError
 from callmark.records.jsontext import want_object
 from callmark.records.problems import hint
-from callmark.records.samples import UNANSWERED, sample_id_of
+from callmark.records.samples import NO_ANSWER, UNANSWERED, sample_id_of
 from callmark.store.files import (
     Line,
     atomic_writer,
@@ -26,17 +26,19 @@ from callmark.store.files import (
 )
 
 # What `dataset import` puts down because it was observed.
-_OBSERVED = ("observed", "call_sequence", "call_match", "required_facts")
+_OBSERVED = ("observed", "call_sequence", "call_match", "required_facts", NO_ANSWER)
 
 
 class Acceptance(msgspec.Struct, frozen=True):
     """How many samples were accepted and rejected, and how many are still merely observed. `holes`
-    of these were to be accepted too, but the log lacks the result of a call of theirs."""
+    and `silent` of these were to be accepted too, but the log lacks the result of a call of theirs,
+    or an answer after the last result."""
 
     accepted: int
     rejected: int
     left: int
     holes: tuple[str, ...] = ()
+    silent: tuple[str, ...] = ()
 
 
 Judge = Callable[[Item], Item]
@@ -47,6 +49,7 @@ def accept_item(item: Item) -> Item:
     metadata = dict(want_object(item.get("metadata")))
     if not metadata.pop("observed", None):
         return item
+    metadata.pop(NO_ANSWER, None)  # who accepts it wants an answer there
     if not metadata.get("call_sequence"):
         metadata.pop("call_sequence", None)
         given = metadata.get("checks") or []
@@ -55,10 +58,12 @@ def accept_item(item: Item) -> Item:
     return {**item, "metadata": metadata}
 
 
-def has_hole(item: Item) -> bool:
-    """Whether the log that the item comes from lacks the result of a call. Nobody can build an
-    answer on it, so the item stays what was observed, unless somebody accepts it by name."""
-    return bool(want_object(item.get("metadata")).get(UNANSWERED))
+def is_incomplete(item: Item) -> bool:
+    """Whether the log that the item comes from lacks the result of a call, or an answer after the
+    last one. Nobody can build an answer on the first, and of the second its own recording has none,
+    so the item stays what was observed, unless somebody accepts it by name."""
+    metadata = want_object(item.get("metadata"))
+    return bool(metadata.get(UNANSWERED) or metadata.get(NO_ANSWER))
 
 
 def reject_item(item: Item) -> Item:
@@ -78,14 +83,16 @@ def accept_observed(
     rejected: Collection[str] = (),
 ) -> Acceptance:
     """Writes the dataset to `out`, or in its own place, with the samples of these ids accepted;
-    None: all that are merely observed, not `rejected` and without a hole. Other lines stay as they
+    None: all that are merely observed, not `rejected` and not incomplete. Other lines stay as they
     are, byte for byte; a header that pins the items pins the new ones."""
     with open_dataset(dataset) as opened:
         seen = [one for one in opened.samples() if one.expectation.observed]
     observed = [one.sample_id for one in seen]
     refused = frozenset(rejected)
-    holes = [one.sample_id for one in seen if one.expectation.unanswered and ids is None]
-    chosen = frozenset(set(observed) - refused - set(holes) if ids is None else ids)
+    left = [one for one in seen if ids is None and one.sample_id not in refused]
+    holes = tuple(one.sample_id for one in left if one.metadata.get(UNANSWERED))
+    silent = tuple(one.sample_id for one in left if one.metadata.get(NO_ANSWER))
+    chosen = frozenset({*observed} - refused - {*holes, *silent} if ids is None else ids)
     unknown = sorted((chosen | refused).difference(observed))
     if unknown:
         what = "expects nothing that was merely observed, or is not there"
@@ -106,8 +113,7 @@ def accept_observed(
             stream.write(sealed_line(*header, {DATASET: hasher.hexdigest()} if is_pinned else {}))
         for data in _body(dataset, judged, header):
             stream.write(data)
-    left = tuple(one for one in holes if one not in refused)
-    return Acceptance(len(chosen), len(refused), len(observed) - len(judged), left)
+    return Acceptance(len(chosen), len(refused), len(observed) - len(judged), holes, silent)
 
 
 def _header_of(dataset: Path) -> tuple[Line, Item] | None:

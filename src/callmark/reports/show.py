@@ -64,9 +64,19 @@ def show_blocks(result: Result, *, full: bool = False) -> Iterator[Block]:
         yield from _scores(result.scores, missing_facts(result))
 
 
+def _ending(result: Result) -> str:
+    """A log may end with a call: no limit was met then, though the trial wanted to go on."""
+    limit = result.decoding.max_turns
+    own = result.metadata.get("max_turns")
+    turns = len(result.turns or ())
+    if result.stop == "max_turns" and own is None and (limit is None or turns < limit):
+        return "its recording ends with a call"
+    return f"stopped by {result.stop}"
+
+
 def _head(result: Result) -> Iterator[Block]:
     kind = "not scored" if result.scores is None else result.scores.kind
-    about = f"  trial {result.trial}, {kind}, {result.status}, stopped by {result.stop}"
+    about = f"  trial {result.trial}, {kind}, {result.status}, {_ending(result)}"
     yield TextLine((Cell(result.sample_id, "strong"), Cell(about)))
     if result.error:
         yield line(f"error: {result.error}", "bad", indent=2)

@@ -9,8 +9,10 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from callmark.datasets.importing.catalogue import Notes
+from callmark.datasets.importing.conversation import opening_length
 from callmark.datasets.importing.desk import Imported, Object
-from callmark.records.jsontext import want_list, want_object
+from callmark.records.jsontext import Json, canonical_json, parse_json, want_list, want_object
+from callmark.records.samples import NOT_RECORDED
 from callmark.runners.messages import replies_of, text_of
 
 _SHINGLE = 5  # words that a run has
@@ -36,34 +38,87 @@ ALL = Choice()
 
 class NearDuplicates:
     """Knows every conversation by the smallest hashes of its runs of words, so that finding one
-    that is nearly the same costs no more however many there were."""
+    that is nearly the same costs no more however many there were; and by what was asked, called and
+    returned in it: a short answer in other words shares few runs."""
 
     def __init__(self, notes: Notes) -> None:
         self._notes = notes
         self._near: dict[int, list[int]] = {}
+        self._done: dict[int, str] = {}  # what was done → the first sample in which it was
         self._sketches: list[tuple[int, ...]] = []
         self._ids: list[str] = []
 
     def is_new(self, entry: Imported) -> bool:
-        sketch = _sketch(list(_words_of(entry)))
-        for other in {at for one in sketch[:_LOOKED_UP] for at in self._near.get(one, ())}:
-            if _likeness(sketch, self._sketches[other]) >= _ALIKE:
-                what = f"{entry.sample_id} is like {self._ids[other]}"
-                self._notes.add("near_duplicate", entry.line, what)
-                return False
+        sketch, done = _sketch(list(_words_of(entry))), _deeds_of(entry)
+        first = self._first_like(entry.sample_id, sketch, done)
+        if first is not None:
+            self._notes.add("near_duplicate", entry.line, f"{entry.sample_id} is like {first}")
+            return False
         for one in sketch[:_LOOKED_UP]:
             near = self._near.setdefault(one, [])
             if len(near) < _NEAR:
                 near.append(len(self._sketches))
         self._sketches.append(sketch)
         self._ids.append(entry.sample_id)
+        if done is not None:
+            self._done.setdefault(done, entry.sample_id)
         return True
+
+    def _first_like(self, sample_id: str, sketch: tuple[int, ...], done: int | None) -> str | None:
+        same = sample_id if done is None else self._done.get(done, sample_id)
+        if same != sample_id:  # a further trial of a sample asks the same on purpose
+            return same
+        near = {at for one in sketch[:_LOOKED_UP] for at in self._near.get(one, ())}
+        alike = (at for at in sorted(near) if _likeness(sketch, self._sketches[at]) >= _ALIKE)
+        return next((self._ids[at] for at in alike), None)
+
+
+def _deeds_of(entry: Imported) -> int | None:
+    """What was asked, called and returned, whatever the model said about it. None: nobody knows
+    what was asked, and nothing was done, or nothing of it is recorded."""
+    held, prompt = _held(entry), entry.item.get("prompt")
+    if held is None:
+        return None
+    messages = [want_object(one) for one in want_list(held)]
+    calls = [list(_calls_of(message)) for message in messages]
+    has_calls = any(calls)
+    given = len(prompt) if isinstance(prompt, list) else opening_length(messages)
+    spoken = [at for at, one in enumerate(messages) if one.get("role") == "assistant"]
+    parts: list[Json] = []
+    for at, message in enumerate(messages):
+        role, content = message.get("role"), message.get("content")
+        # Who makes no call as a call may have written it into a text; the last one is the answer.
+        may_call = not has_calls and at not in spoken[-1:]
+        counts = at < given or role != "assistant" or may_call
+        if role != "system" and (counts or calls[at]):
+            # What is no text, such as an image, is asked as well.
+            said = content if isinstance(content, list) else text_of(content)
+            parts.append([role, said if counts else "", calls[at]])
+    if not has_calls and ["user", NOT_RECORDED, []] in parts:
+        return None
+    return _number(canonical_json(parts))
+
+
+def _calls_of(message: Object) -> Iterator[Json]:
+    """Name and arguments, whatever blanks these are written with."""
+    older = message.get("function_call")
+    for call in want_list(message.get("tool_calls") or ([older] if older else [])):
+        function = want_object(want_object(call).get("function") or call)
+        arguments = function.get("arguments")
+        try:
+            read = parse_json(arguments) if isinstance(arguments, str) else arguments
+        except ValueError:
+            read = arguments
+        yield [function.get("name"), read]
+
+
+def _held(entry: Imported) -> Json:
+    return want_object(entry.answer).get("messages") if entry.answer is not None else None
 
 
 def _words_of(entry: Imported) -> Iterator[str]:
     """What was said, called and returned. A system message is the same for everybody."""
-    held = want_object(entry.answer).get("messages") if entry.answer is not None else None
-    prompt = entry.item.get("prompt")
+    held, prompt = _held(entry), entry.item.get("prompt")
     given = held if held is not None else prompt
     if isinstance(given, str):
         yield from given.split()
@@ -121,7 +176,6 @@ class StrataSample:
 
 
 def _tools_of(entry: Imported) -> tuple[str, ...]:
-    held = want_object(entry.answer).get("messages") if entry.answer is not None else None
-    messages: list[Object] = [want_object(one) for one in want_list(held or [])]
+    messages: list[Object] = [want_object(one) for one in want_list(_held(entry) or [])]
     calls = (call for reply in replies_of(messages) for call in reply.calls or ())
     return tuple(sorted({call.name for call in calls if call.name}))

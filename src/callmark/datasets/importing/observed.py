@@ -12,7 +12,8 @@ from callmark.datasets.add import fixture_entries
 from callmark.datasets.importing.conversation import opening_length
 from callmark.datasets.importing.desk import Desk, Imported, Object
 from callmark.records.jsontext import Json, want_list, want_object, want_text
-from callmark.records.samples import UNANSWERED
+from callmark.records.samples import NO_ANSWER, UNANSWERED
+from callmark.records.seams import Reply
 from callmark.records.trace import TraceEntry
 from callmark.runners.messages import replies_of
 
@@ -42,9 +43,26 @@ def expect_observed(entry: Imported, desk: Desk, find_facts: FindFacts) -> Impor
     if messages is None:
         desk.notes.add("nothing_observed", entry.line, entry.sample_id)
         return entry
-    calls = [call for reply in replies_of(messages[opening_length(messages) :])
-             for call in reply.calls or ()]  # fmt: skip
-    return _expecting(entry, calls, desk, find_facts)
+    replies = replies_of(messages[opening_length(messages) :])
+    calls = [call for reply in replies for call in reply.calls or ()]
+    made = _expecting(entry, calls, desk, find_facts)
+    metadata = want_object(made.item["metadata"])
+    # Without a call nothing but an answer was observed; a hole in the log is told as such.
+    if not metadata.get("call_sequence") or UNANSWERED in metadata or _has_answer(replies):
+        return made
+    desk.notes.add("ends_without_answer", entry.line, entry.sample_id)
+    return _with_metadata(made, {**metadata, NO_ANSWER: True})
+
+
+def _has_answer(replies: Sequence[Reply]) -> bool:
+    """Whether something is said after the last result, as the scorer asks of an answer. `answers`
+    are the results of calls that only the text holds."""
+    served = [
+        at
+        for at, one in enumerate(replies, 1)
+        if one.answers or any(call.served for call in one.calls or ())
+    ]
+    return any(reply.text.strip() for reply in replies[max(served, default=0) :])
 
 
 def split_steps(entry: Imported, desk: Desk, find_facts: FindFacts) -> Iterator[Imported]:

@@ -8,10 +8,12 @@ import pytest
 
 from callmark.cli.dataset_accept import main as accept_main
 from callmark.cli.dataset_import import main as import_main
+from callmark.cli.show import main as show_main
 from callmark.config import load_config
 from callmark.datasets.accept import accept_item, accept_observed
 from callmark.datasets.reader import open_dataset
 from callmark.errors import UsageError
+from callmark.records.samples import NOT_RECORDED
 from callmark.run.conclude import run
 from callmark.store.files import read_results
 
@@ -63,13 +65,13 @@ def answers():
     return [json.loads(line) for line in Path("set.answers.jsonl").read_text().splitlines()]
 
 
-def play(lines=None):
+def play(lines=None, **settings):
     """The recorded answers, or altered ones, as `callmark run` plays them."""
     Path("alt.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines or answers()))
     config = load_config(
         Path(os.devnull),
         {"in": "set.jsonl", "registry": "set.tools.json", "fixtures": "set.fixtures",
-         "model": "alt.jsonl", "out": "out.jsonl", "report": "out.json"},
+         "model": "alt.jsonl", "out": "out.jsonl", "report": "out.json", **settings},
     )  # fmt: skip
     outcome = run(config)
     results = {one.sample_id: one for one in read_results(Path("out.jsonl"))}
@@ -245,6 +247,81 @@ def test_a_step_has_no_hole(made):
     assert not any(item["metadata"].get("observed") for item in items.values())
 
 
+def submits(name="sub", order="D-4", said=None):
+    """Ends with a call, as an agent does that answers through a tool."""
+    line = talk(name, order, 4.25, "dee@mail.example")
+    line["messages"] = line["messages"][:-1]
+    line["messages"][-2]["content"] = said
+    return line
+
+
+@pytest.mark.parametrize("said", [None, "I cancel it now."])
+def test_who_answers_through_a_tool_is_not_asked_for_words(made, capsys, said):
+    """An accepted sample wants text after the last result, and this recording has none."""
+    talks = [talk(), submits(said=said)]
+    items = made("--expect", "observed", talks=talks)
+    assert items["sub"]["metadata"]["ends_without_answer"] is True
+    assert "ends_without_answer" not in items["one"]["metadata"]
+    assert unmapped()["ends_without_answer"] == 1
+    assert made("--expect", "observed", "--accept", talks=talks) == {
+        "one": accept_item(items["one"]),
+        "sub": items["sub"],
+    }
+
+    made("--expect", "observed", talks=talks)
+    capsys.readouterr()
+    accept_main(["set.jsonl", "--all"])
+    told = capsys.readouterr().out
+    assert "1 sample accepted, 1 still merely observed" in told
+    assert "1 not accepted, because nothing is said after the last result" in told
+    assert "wants an answer: sub." in " ".join(told.split())
+    report, results = play()
+    assert "fail" not in statuses(report).values()
+    assert results["sub"].scores.changes == ()
+
+    # By name somebody says that words belong there: that is what is measured then.
+    assert accept_observed(Path("set.jsonl"), ["sub"]).left == 0
+    _, results = play()
+    assert results["sub"].scores.answered is False
+    assert results["one"].scores.answered is True
+    with open_dataset(Path("set.jsonl")) as dataset:
+        assert not [one for one in dataset.samples() if "ends_without_answer" in one.metadata]
+
+
+def test_a_recording_that_ends_with_a_call_met_no_limit(made, capsys):
+    made("--expect", "observed", talks=[submits()])
+    for limit, told in ((None, "its recording ends with a call"), (9, "its recording ends with"),
+                        (2, "stopped by max_turns")):  # fmt: skip
+        play(**({"max_turns": limit} if limit else {}))
+        capsys.readouterr()
+        show_main(["out.jsonl", "sub"])
+        assert told in capsys.readouterr().out.splitlines()[0]
+
+
+def test_the_steps_of_such_a_recording_are_right_and_silence_is_wrong(made):
+    items = made("--per-step", "--accept", talks=[submits()])
+    assert not any(item["metadata"].get("observed") for item in items.values())
+    report, results = play()
+    assert "fail" not in statuses(report).values()
+    assert results["sub#3"].scores.call_f1 == 1
+
+    def fall_silent(message):
+        message.pop("tool_calls")
+        message["content"] = ""
+
+    report, results = play(altered("sub#3", fall_silent))
+    assert results["sub#3"].scores.call_f1 == 0
+    assert report.failing["call_f1_macro"].sample_ids == ("sub#3",)
+
+
+def test_what_ends_without_an_answer_can_be_rejected(made):
+    made("--expect", "observed", talks=[talk(), submits()])
+    done = accept_observed(Path("set.jsonl"), rejected=["sub"])
+    assert (done.accepted, done.rejected, done.left, done.silent) == (1, 1, 0, ())
+    with open_dataset(Path("set.jsonl")) as dataset:
+        assert not [one for one in dataset.samples() if "ends_without_answer" in one.metadata]
+
+
 def test_secrets_and_personal_data_are_gone_everywhere(made):
     lines = [talk()]
     lines[0]["messages"][0]["content"] += " My key is sk-abcdefghijklmnopqrstuvwxyz."
@@ -323,6 +400,69 @@ def test_near_duplicates_are_folded_into_the_first(made):
         lines.append(line)
     assert list(made("--dedupe", talks=lines)) == ["talk-0", "talk-2"]
     assert unmapped()["near_duplicate"] == 1
+
+
+def asked(name, answer, *, city="Ulm", blank="", system="Be brief.", **more):
+    function = {"name": "weather", "arguments": f'{{"city":{blank}"{city}"}}'}
+    call_id = f"id-{name}"  # each conversation has its own
+    return {"id": name, **more, "messages": [
+        {"role": "system", "content": system},
+        {"role": "user", "content": "Weather?"},
+        {"role": "assistant", "content": None,
+         "tool_calls": [{"id": call_id, "type": "function", "function": function}]},
+        {"role": "tool", "tool_call_id": call_id, "content": '{"temp_c": 19}'},
+        {"role": "assistant", "content": answer},
+    ]}  # fmt: skip
+
+
+def test_the_same_deeds_in_other_words_are_a_copy(made):
+    spoken = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello there."}]
+    lines = [
+        asked("first", "It is 19 degrees."),
+        asked("words", "The current weather is 19 degrees, and sunny."),
+        asked("blanks", "19.", blank=" ", system="Be someone else."),
+        asked("city", "The current weather is 19 degrees.", city="Bonn"),
+        {"id": "hi", "messages": spoken},
+        {"id": "hi again", "messages": [spoken[0], {"role": "assistant", "content": "Good day."}]},
+    ]
+    assert list(made("--dedupe", talks=lines)) == ["first", "city", "hi"]
+    assert unmapped()["near_duplicate"] == 3
+    result = asked("result", "It is 21 degrees.")
+    result["messages"][-2]["content"] = '{"temp_c": 21}'
+    assert list(made("--dedupe", talks=[lines[0], result])) == ["first", "result"]
+
+
+def test_what_a_text_or_an_image_holds_is_no_copy(made):
+    """Calls that are written into a text, and what is asked in another form than text."""
+    written = [
+        {"id": command, "messages": [
+            {"role": "user", "content": "Go on."},
+            {"role": "assistant", "content": f"run({command})"},
+            {"role": "user", "content": "done"},
+            {"role": "assistant", "content": "All is done."}]}
+        for command in ("ls", "rm")
+    ]  # fmt: skip
+    shown = [
+        {"id": name, "messages": [
+            {"role": "user", "content": [
+                {"type": "text", "text": "What is it?"},
+                {"type": "image_url", "image_url": {"url": f"https://pictures.example/{name}"}}]},
+            {"role": "assistant", "content": f"It is a {name} in the grass."}]}
+        for name in ("cat", "dog")
+    ]  # fmt: skip
+    assert list(made("--dedupe", talks=[*written, *shown])) == ["ls", "rm", "cat", "dog"]
+
+
+def test_trials_and_questions_that_nobody_knows_are_no_copies(made):
+    trials = [asked("one", f"It is {word} degrees.", trial=at) for at, word in enumerate("ab")]
+    made("--dedupe", talks=trials)
+    assert [one["trial"] for one in answers()] == [0, 1]
+    unknown = [
+        {"id": name, "messages": [{"role": "user", "content": NOT_RECORDED},
+                                  {"role": "assistant", "content": said}]}
+        for name, said in (("a", "Yes, of course."), ("b", "It rains."))
+    ]  # fmt: skip
+    assert list(made("--dedupe", talks=unknown)) == ["a", "b"]
 
 
 def test_a_sample_is_seeded_and_takes_from_every_set_of_tools(made):
