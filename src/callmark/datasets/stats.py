@@ -104,7 +104,7 @@ def dataset_stats(dataset: Dataset, *, min_eligible: int = 15) -> DatasetStats:
         checks={kind: tally.checks[kind] for kind in CHECK_KINDS if tally.checks[kind]},
         clusters=len(tally.clusters),
         prompt_bytes=tally.sizes(),
-        gates=_reaches(_rules_of(dataset), tally.places, min_eligible),
+        gates=_reaches(_rules_of(dataset), tally.places, facts.samples, min_eligible),
     )
 
 
@@ -216,12 +216,13 @@ def _rules_of(dataset: Dataset) -> tuple[GateRule, ...]:
 def _reaches(
     rules: Sequence[GateRule],
     places: Mapping[tuple[Kind, TrialPlace], int],
+    samples: int,
     needed: int,
 ) -> tuple[GateReach, ...]:
     """Every gate on answers, with the samples that it is about. A model can only lower these
     numbers, by making no call for example."""
     reach: Counter[str] = Counter(populations_of(Trials().samples(), places))
-    reach[PERF_BUDGET] = sum(count for (kind, _), count in places.items() if kind == "eligible")
+    reach[PERF_BUDGET] = samples
     reach["grounding_lift"] = _pairs(places)
     all_marker = all(place.marker for kind, place in places if kind == "eligible")
     for rule in rules:

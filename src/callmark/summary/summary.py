@@ -438,9 +438,7 @@ class Summariser:
     ) -> _Judged:
         context = _judge_context(setting, whole, measures)
         outcomes = judge(rules, measures, context)
-        timing = _judge_timing(
-            setting.timing or Timing(), rules, self.trials.scored, counts.eligible, context
-        )
+        timing = _judge_timing(setting.timing or Timing(), rules, self.trials.scored, context)
         budget = () if timing.perf_budget is None else (timing.perf_budget,)
         complete = (
             counts.trials_missing == 0 and counts.trials_error <= setting.scope.errors_allowed
@@ -589,15 +587,14 @@ def _passed_by_silence(
 
 
 def _judge_timing(
-    timing: Timing, rules: Sequence[GateRule], trials: int, eligible: int, context: JudgeContext
+    timing: Timing, rules: Sequence[GateRule], trials: int, context: JudgeContext
 ) -> Timing:
-    """The budget is judged whatever part of the dataset was run, and stays below `timing`. With few
-    samples that need a tool it tells how fast the first one was, when nothing was warm."""
+    """The budget is judged whatever part of the dataset was run, and stays below `timing`."""
     seconds = timing.scoring_sec
     per_100 = None if seconds is None or not trials else 100 * seconds / trials
     reason = "not timed" if per_100 is None else None
-    metric = Metric(value=per_100, n=eligible, reason=reason)
-    measure = Measure(metric, eligible, lambda: SampledValue("mean", ((),)))
+    metric = Metric(value=per_100, n=trials, reason=reason)
+    measure = Measure(metric, trials, lambda: SampledValue("mean", ((),)))
     context = msgspec.structs.replace(context, partial=False, is_shard=False)
     budget = [rule for rule in rules if rule.name == PERF_BUDGET]
     outcomes: Sequence[GateOutcome] = judge(budget, {PERF_BUDGET: measure}, context)

@@ -397,11 +397,6 @@ def test_a12_the_budget_is_judged_below_timing_only():
     assert slow.timing.perf_budget.bound == 2.0
     fast = report_of(good(20), rules, timing=Timing(scoring_sec=0.1))
     assert (fast.timing.exceeded, fast.timing.perf_budget.status) == (False, "pass")
-    few = report_of(good(14), rules, timing=Timing(scoring_sec=0.5))
-    assert (few.timing.exceeded, few.timing.perf_budget.status) == (True, "inconclusive")
-    none = [make_result(at, "unclassified") for at in range(20)]
-    none = report_of(none, rules, timing=Timing(scoring_sec=0.5))
-    assert (none.timing.exceeded, none.timing.perf_budget.status) == (True, "n/a")
     untimed = report_of(good(20), rules)
     assert untimed.timing.perf_budget.reason == "not timed"
     without = [msgspec.structs.replace(report, timing=Timing()) for report in (slow, fast, untimed)]
