@@ -35,7 +35,7 @@ def build_parser() -> CommandParser:
     parser.add_argument(
         "--all",
         action="store_true",
-        help="every observed sample whose calls have a result and that ends with an answer",
+        help="every observed sample with its question, a result for every call and an answer",
     )
     parser.add_argument(
         "--reject",
@@ -80,6 +80,13 @@ def main(arguments: list[str]) -> int:
                 f" and an accepted sample wants an answer: {_named(done.silent)}. Import with"
                 " --per-step, where a call is an end, or accept them by name if an answer belongs"
                 " there."
+            )
+        )
+    if done.unasked:
+        blocks.append(
+            line(
+                f"{len(done.unasked)} not accepted, because the log does not hold what was asked:"
+                f" {_named(done.unasked)}. Write it into their `prompt` and accept them by name."
             )
         )
     write(blocks, sys.stdout)

@@ -158,7 +158,8 @@ def _next_steps(report: Report, places: RunPaths) -> Iterator[str]:
         fixtures = f" --fixtures {places.fixtures}" if places.fixtures else ""
         yield f"callmark fixtures suggest {places.results}{fixtures}"
     observed = report.metrics.get(UNCHANGED)
-    if places.dataset is not None and observed is not None and observed.n:
+    # Where some are accepted, somebody has asked for it and was told what is left, and why.
+    if places.dataset is not None and observed is not None and observed.n == report.counts.samples:
         accept = f"callmark dataset accept {shlex.quote(places.dataset)} --all"
         yield f"{accept}: what was observed is right"
 

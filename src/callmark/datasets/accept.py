@@ -12,9 +12,9 @@ import msgspec
 from callmark.datasets.reader import Item, find_header, header_fields, open_dataset
 from callmark.datasets.seal import DATASET, sealed_line
 from callmark.errors import UsageError
-from callmark.records.jsontext import want_object
+from callmark.records.jsontext import Json, want_list, want_object
 from callmark.records.problems import hint
-from callmark.records.samples import NO_ANSWER, UNANSWERED, sample_id_of
+from callmark.records.samples import NO_ANSWER, NOT_RECORDED, UNANSWERED, sample_id_of
 from callmark.store.files import (
     Line,
     atomic_writer,
@@ -30,15 +30,16 @@ _OBSERVED = ("observed", "call_sequence", "call_match", "required_facts", NO_ANS
 
 
 class Acceptance(msgspec.Struct, frozen=True):
-    """How many samples were accepted and rejected, and how many are still merely observed. `holes`
-    and `silent` of these were to be accepted too, but the log lacks the result of a call of theirs,
-    or an answer after the last result."""
+    """How many samples were accepted and rejected, and how many are still merely observed. `holes`,
+    `silent` and `unasked` of these were to be accepted too, but the log lacks the result of a call
+    of theirs, an answer after the last result, or what was asked."""
 
     accepted: int
     rejected: int
     left: int
     holes: tuple[str, ...] = ()
     silent: tuple[str, ...] = ()
+    unasked: tuple[str, ...] = ()
 
 
 Judge = Callable[[Item], Item]
@@ -59,11 +60,20 @@ def accept_item(item: Item) -> Item:
 
 
 def is_incomplete(item: Item) -> bool:
-    """Whether the log that the item comes from lacks the result of a call, or an answer after the
-    last one. Nobody can build an answer on the first, and of the second its own recording has none,
-    so the item stays what was observed, unless somebody accepts it by name."""
+    """Whether the log that the item comes from lacks the result of a call, an answer after the last
+    one, or what was asked. Nobody can build an answer on the first, of the second its own recording
+    has none, and no model can be asked the third, so the item stays what was observed, unless
+    somebody accepts it by name."""
     metadata = want_object(item.get("metadata"))
-    return bool(metadata.get(UNANSWERED) or metadata.get(NO_ANSWER))
+    return bool(
+        metadata.get(UNANSWERED) or metadata.get(NO_ANSWER) or _asks_nothing(item.get("prompt"))
+    )
+
+
+def _asks_nothing(prompt: Json) -> bool:
+    if isinstance(prompt, str):
+        return prompt == NOT_RECORDED
+    return any(want_object(one).get("content") == NOT_RECORDED for one in want_list(prompt))
 
 
 def reject_item(item: Item) -> Item:
@@ -92,7 +102,9 @@ def accept_observed(
     left = [one for one in seen if ids is None and one.sample_id not in refused]
     holes = tuple(one.sample_id for one in left if one.metadata.get(UNANSWERED))
     silent = tuple(one.sample_id for one in left if one.metadata.get(NO_ANSWER))
-    chosen = frozenset({*observed} - refused - {*holes, *silent} if ids is None else ids)
+    unasked = tuple(one.sample_id for one in left if _asks_nothing(one.prompt))
+    without = {*refused, *holes, *silent, *unasked}
+    chosen = frozenset({*observed} - without if ids is None else ids)
     unknown = sorted((chosen | refused).difference(observed))
     if unknown:
         what = "expects nothing that was merely observed, or is not there"
@@ -113,7 +125,9 @@ def accept_observed(
             stream.write(sealed_line(*header, {DATASET: hasher.hexdigest()} if is_pinned else {}))
         for data in _body(dataset, judged, header):
             stream.write(data)
-    return Acceptance(len(chosen), len(refused), len(observed) - len(judged), holes, silent)
+    return Acceptance(
+        len(chosen), len(refused), len(observed) - len(judged), holes, silent, unasked
+    )
 
 
 def _header_of(dataset: Path) -> tuple[Line, Item] | None:

@@ -209,6 +209,22 @@ def test_accepting_while_importing_is_the_same(made):
     assert accepted == {name: accept_item(item) for name, item in observed.items()}
 
 
+def test_what_nobody_was_asked_is_accepted_by_name_only(made, capsys):
+    lost = talk("lost", "C-3", 3.5, "cy@mail.example")
+    for message in lost["messages"]:
+        if message["role"] == "user":  # as an import of spans says it
+            message["content"] = NOT_RECORDED
+    talks = [talk(), lost]
+    assert made("--expect", "observed", "--accept", talks=talks)["lost"]["metadata"]["observed"]
+    made("--expect", "observed", talks=talks)
+    capsys.readouterr()
+    accept_main(["set.jsonl", "--all"])
+    said = capsys.readouterr().out
+    assert "1 sample accepted, 1 still merely observed" in said
+    assert "1 not accepted, because the log does not hold what was asked: lost." in said
+    assert accept_observed(Path("set.jsonl"), ["lost"]).accepted == 1
+
+
 def test_a_hole_of_the_log_is_no_gap_in_the_fixtures(made, capsys):
     """A call that nothing answered in the log: its own recording runs, whether or not what was
     observed is expected, and nobody accepts the sample by accident."""
