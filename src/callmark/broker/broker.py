@@ -76,9 +76,11 @@ class _Patterns:
 
 
 class FixtureIndex:
-    """Built once, never changed. Contradictions among the fixtures are BadInput."""
+    """Built once, never changed. Contradictions among the fixtures are BadInput. `is_part`: of
+    fixtures that were all read before, by other tools, which may take two of their calls for one
+    and number the answers through."""
 
-    def __init__(self, fixtures: Iterable[Fixture]) -> None:
+    def __init__(self, fixtures: Iterable[Fixture], *, is_part: bool = False) -> None:
         self._exact: dict[tuple[str | None, str, str], Steps] = {}
         self._any: dict[tuple[str | None, str], Steps] = {}
         self._patterns: dict[tuple[str | None, str], _Patterns] = {}
@@ -89,7 +91,8 @@ class FixtureIndex:
             problem = self._add(fixture)
             if problem is not None:
                 problems.add("", problem)
-        problems.add("", _gaps(self.groups()))
+        if not is_part:
+            problems.add("", _gaps(self.groups()))
         problems.raise_if_any()
 
     def find(self, call: NormalisedCall, sample_id: str | None) -> FoundFixture | None:
@@ -289,7 +292,7 @@ class ToolBroker:
     ) -> FixtureIndex:
         named = self._as_given
         found = (named.get((scope, spelling), ()) for spelling in spellings)
-        return FixtureIndex(read_by(chain.from_iterable(found), registry))
+        return FixtureIndex(read_by(chain.from_iterable(found), registry), is_part=True)
 
     @cached_property
     def _as_given(self) -> dict[tuple[str | None, str], list[Fixture]]:

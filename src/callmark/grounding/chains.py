@@ -19,6 +19,7 @@ from callmark.grounding.values import Value, decimals_of
 
 MOST_NEAR = 14  # operands of two steps
 LEAST_DIGITS = 3
+FEW_HELD = 6  # numbers in all results: any of them may have been used
 LIKELY, AT_HAND = 0.04, 0.4  # how many others may be expected to give it as well
 # What one unit of time is in another, where the words around a number speak of both.
 _CONSTANTS = (
@@ -75,6 +76,7 @@ class Operands(NamedTuple):
     held: Sequence[int]  # all numbers of the results, where they are few
     named: Sequence[int]  # the leaves whose keys the sentence names
     counts: Sequence[int]  # how many there are of something
+    foreign: frozenset[int] = frozenset()  # of another dimension: factors, but nothing to add
 
 
 def _addends(numbers: Sequence[int]) -> list[int]:
@@ -82,25 +84,35 @@ def _addends(numbers: Sequence[int]) -> list[int]:
     return [one for one in numbers if one % SCALE or one >= arithmetic.LEAST * SCALE]
 
 
-def two_steps(numbers: Sequence[int]) -> Iterator[Step]:
+def two_steps(foreign: frozenset[int]) -> Callable[[Sequence[int]], Iterator[Step]]:
     """A number more or less so many others; a product of three; a sum of three, or a part of it."""
-    counts = [one for one in numbers if one % SCALE == 0 and SCALE < one <= 366 * SCALE]
-    numbers = _addends(numbers)
-    for count in counts:
-        for each in numbers:
-            whole = count // SCALE * each
-            for other in numbers:
-                if each < other:
-                    yield whole + count // SCALE * other, "sum", (count, each, other)
-                if other != whole and each not in (other, count):
-                    yield other + whole, "sum", (other, count, each)
-                    if other > whole:  # of which so many are taken
-                        yield other - whole, "difference", (other, count, each)
-    for one, other, third in combinations(numbers, 3):
-        yield one + other + third, "sum", (one, other, third)
-        yield one * other // SCALE * third // SCALE, "product", (one, other, third)
-        for first, second, last in ((one, other, third), (one, third, other), (other, third, one)):
-            yield abs(first + second - last), "difference", (first, second, last)
+
+    def steps(numbers: Sequence[int]) -> Iterator[Step]:
+        counts = [one for one in numbers if one % SCALE == 0 and SCALE < one <= 366 * SCALE]
+        factors = _addends(numbers)
+        addends = [one for one in factors if one not in foreign]
+        for count in counts:
+            for each in addends:
+                whole = count // SCALE * each
+                for other in addends:
+                    if each < other:
+                        yield whole + count // SCALE * other, "sum", (count, each, other)
+                    if other != whole and each not in (other, count):
+                        yield other + whole, "sum", (other, count, each)
+                        if other > whole:  # of which so many are taken
+                            yield other - whole, "difference", (other, count, each)
+        for one, other, third in combinations(factors, 3):
+            yield one * other // SCALE * third // SCALE, "product", (one, other, third)
+        for one, other, third in combinations(addends, 3):
+            yield one + other + third, "sum", (one, other, third)
+            for first, second, last in (
+                (one, other, third),
+                (one, third, other),
+                (other, third, one),
+            ):
+                yield abs(first + second - last), "difference", (first, second, last)
+
+    return steps
 
 
 def per_hundred(numbers: Sequence[int]) -> Iterator[Step]:
@@ -163,6 +175,7 @@ def work_out_in_two(value: Value, wanted: Wanted, near: Operands, digits: int) -
     )
     more = LEAST_DIGITS + 1
     is_fine = decimals_of(value) >= arithmetic.CENTS
+    in_two = two_steps(near.foreign)
     for steps, least, at_most in (
         (sums, 1, AT_HAND if is_compared else LIKELY),
         (products, 2 if is_rate else more, 2 * LIKELY if is_rate else LIKELY),
@@ -170,13 +183,16 @@ def work_out_in_two(value: Value, wanted: Wanted, near: Operands, digits: int) -
         (_in_other_units(near.cues), 2, LIKELY),
         (per_hundred, 2 if near.has_hundreds else 2 * more, LIKELY),
         (portions, LEAST_DIGITS, LIKELY),
-        (two_steps, LEAST_DIGITS, LIKELY if is_compared or is_rate else LIKELY / 2),
+        (in_two, LEAST_DIGITS, LIKELY if is_compared or is_rate else LIKELY / 2),
     ):
         if digits < least:
             continue
-        more_of = near.counts if steps is two_steps else ()
+        more_of = near.counts if steps is in_two else ()
         tried: list[list[int]] = []
-        for pool in pools:
+        few = [*near.stated, *near.held] if steps is in_two and len(near.held) <= FEW_HELD else []
+        for pool in (*pools, few):
+            if steps is sums:
+                pool = [one for one in pool if one not in near.foreign]
             pool = [*more_of, *(_addends(pool) if steps is sums and is_fine else pool)]
             pool = pool[: 2 * MOST_NEAR]
             if pool in tried:  # where nothing was said, or no record is meant

@@ -509,8 +509,11 @@ class Checker:
         near = self.outline.near(value, self.outline.line_at(value.start))
         if TOLD_CHANGE.search(self.text, *self.outline.near(value, sentence)):
             return None
-        around = [(one.start, one.end) for one in self.values_around(value, near)]
+        others = list(self.values_around(value, near))
+        around = [(one.start, one.end) for one in others]
         before, after = field_words.windows(self.text, value.start, value.end, near, around)
+        # `3 nights at £245`: the word belongs to the number before it.
+        beside = [one for one in others if one.end == before[0] or one.start == after[1]]
         label = self._binder.label_of(value) if self._binder.is_labelled(value) else frozenset()
         heads = field_words.classes_of(label)
         said = [field_words.words_said(self.text, *span) for span in (before, after)]
@@ -520,6 +523,7 @@ class Checker:
                 is_one_value(field.value, value.kind)
                 and is_like(field, value, partly=True)
                 and self.measures.could_measure(value, field)
+                and not any(self._states(field, one) for one in beside)
             )
 
         for is_after in (False, True):

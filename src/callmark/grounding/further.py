@@ -22,7 +22,7 @@ from callmark.grounding.claims import MULTIPLIED
 from callmark.grounding.dates import Moment
 from callmark.grounding.match import is_earlier
 from callmark.grounding.numbers import SCALE, TOLERANCE, decimal_text
-from callmark.grounding.reading import convert, dimension_of
+from callmark.grounding.reading import convert, dimension_of, unit_of_key
 from callmark.grounding.reckoning import Around, Reckoning, minutes_said
 from callmark.grounding.record_tree import ResultRecord, key_stems, key_words, stem
 from callmark.grounding.spans import WIDE, Span
@@ -172,6 +172,7 @@ class FurtherWorkings(Workings):
             self._named(value, sentence),
             factors,
         )
+        near = near._replace(foreign=self._foreign(value, close, near))
         digits, wanted = digits_of(value), self._wanted(value)
         if value.form.percent:  # any of the hundred could stand there
             wanted = wanted._replace(step=wanted.high - wanted.low)
@@ -186,6 +187,24 @@ class FurtherWorkings(Workings):
         if found is not None:
             return Worked(found.rule, found.because)
         return self._weighed(value) or self._multiplied(value, [*factors, *self._multipliers], near)
+
+    def _foreign(self, value: Value, close: list[Value], near: Operands) -> frozenset[int]:
+        """The operands that are of another dimension wherever they stand: nobody adds kilometres
+        to pounds."""
+        if not value.unit:
+            return frozenset()
+        kind = dimension_of(value.unit)
+        stated: dict[int, list[str]] = {}
+        for one in close:
+            if one.readings:
+                stated.setdefault(abs(one.readings[0]), []).append(one.unit)
+        foreign: set[int] = set()
+        for number in {*near.stated, *near.recorded, *near.said}:
+            fields = islice(self.index.numbers.get(number, ()), MOST_NEAR)
+            units = [*stated.get(number, ()), *(unit_of_key(key_words(f.key)) for f in fields)]
+            if units and all(unit and dimension_of(unit) != kind for unit in units):
+                foreign.add(number)
+        return frozenset(foreign)
 
     def _multiplied(self, value: Value, counts: list[int], near: Operands) -> Worked | None:
         """So many times anything that the results hold; so much of what they give per 100."""

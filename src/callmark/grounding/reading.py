@@ -11,7 +11,14 @@ from typing import NamedTuple
 
 from callmark.grounding.dates import Moment
 from callmark.grounding.numbers import SCALE, find_number_words, language_of
-from callmark.grounding.text import CODES, CURRENCIES, CURRENCY_NAMES, SIGNS, says_less
+from callmark.grounding.text import (
+    CODES,
+    CURRENCIES,
+    CURRENCY_NAMES,
+    LEADING,
+    SIGNS,
+    says_less,
+)
 from callmark.grounding.values import Form, Value, fold_signs, values_of
 from callmark.records.trace import json_inside
 
@@ -249,7 +256,7 @@ def _currency_before(match: re.Match[str]) -> str:
     if match["sign"]:
         return match["sign"]
     code = match["code"].rstrip("$")
-    if code in CODES:
+    if code in LEADING:
         return code
     return (
         {"US": "USD", "C": "CAD", "CA": "CAD", "AU": "AUD"}.get(code, "") if "$" in match[0] else ""
@@ -276,7 +283,7 @@ def unit_of_key(words: tuple[str, ...]) -> str:
     last = words[-1]
     if len(words) > 2 and words[-2] == "100":  # `l_100km` is no length
         return ""
-    if last.upper() in CODES and last not in ("all", "try"):
+    if last.upper() in CODES and last not in ("all", "try", "php"):
         return last.upper()
     if last == "min" and len(words) > 1 and _NOT_MINUTES.isdisjoint(words):
         return "min"

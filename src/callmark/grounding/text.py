@@ -35,6 +35,8 @@ CODES = frozenset(
     THB ILS AED SAR IDR MYR PHP TWD VND UAH RON EGP NGN KES GHS PKR ISK QAR
     """.split()
 )
+# Those that lead an amount: `PHP 8.2` is a language.
+LEADING = CODES - {"PHP"}
 CURRENCY_NAMES = {
     "dollar": "$", "dollars": "$", "dólar": "$", "dólares": "$", "bucks": "$", "us$": "USD",
     "euro": "EUR", "euros": "EUR", "yen": "JPY", "yuan": "CNY", "rupees": "INR", "rupee": "INR",

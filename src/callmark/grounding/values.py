@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 from callmark.grounding import numbers
 from callmark.grounding.dates import FoundMoment, Moment, find_moments
 from callmark.grounding.numbers import SPACES
-from callmark.grounding.text import CODES, SHORT, SIGNS, UNSPACED, fold, is_plain, joining_marks
+from callmark.grounding.text import LEADING, SHORT, SIGNS, UNSPACED, fold, is_plain, joining_marks
 
 ValueKind = Literal["number", "moment", "url", "email", "quote", "code", "identifier"]
 LONG_DIGITS = 5  # that many digits of an identifier stand for it by themselves
@@ -464,7 +464,7 @@ def is_label(text: str, start: int, number: str, labels: frozenset[Label]) -> bo
     return word is not None and (word[1].casefold(), number) in labels
 
 
-_CODES = "|".join(sorted(CODES))
+_CODES = "|".join(sorted(LEADING))
 _UNIT_BLANKS = frozenset(" \u00a0\u202f%" + SIGNS)
 _ONE_UNIT = re.compile(
     rf"[ \u00a0\u202f]?(?:[{SIGNS}%]|(?:{_CODES}|kr|zł|km|kg|kWh|MWh|m²|km²|ha"

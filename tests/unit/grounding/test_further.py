@@ -42,6 +42,15 @@ CASES = [
 ]
 
 
+ROOM = {
+    "nights": 3,
+    "rate": 245.0,
+    "currency": "GBP",
+    "distance_km": 17.5,
+    "parking": 18.0,
+}
+
+
 def rules(answer, result):
     return [rule for _, label, rule in statements(answer, result) if label in FLAGS]
 
@@ -50,6 +59,16 @@ def rules(answer, result):
 def test_what_follows_is_no_flag(result, answer, right, wrong):
     assert rules(answer.format(right), result) == []
     assert rules(answer.format(wrong), result)
+
+
+def test_kilometres_are_multiplied_but_never_added_to_pounds():
+    answer = "3 nights at £245.00 come to {} in total; it is 17.5 km from the centre."
+    assert rules(answer.format("£752.50"), {**ROOM, "parking": None})
+    assert rules(answer.format("£735.00"), ROOM) == []
+    parked = "3 nights at £245.00 with parking come to {} in total."
+    assert rules(parked.format("£753.00"), ROOM) == []
+    ride = {"base_fare_eur": 3.9, "per_km_eur": 2.3, "distance_km": 18}
+    assert rules("The ride of 18 km costs €45.30 in total.", ride) == []
 
 
 def test_a_slip_of_the_named_leaf_is_misread():

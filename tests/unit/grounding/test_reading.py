@@ -129,6 +129,7 @@ def test_f84_a_leaf_may_be_a_duration():
         ("It costs 1.200 €.", {"price": 1200, "currency": "EUR"}),
         ("It costs GH₵1,200.", {"price": 1200, "currency": "GHS"}),
         ("It costs about ₱173.", {"price": 172.99, "currency": "PHP"}),
+        ("It needs PHP 8.2.", {"language": "php", "version": 8.2, "currency": "EUR"}),
         ("It is rated 4.4 out of 5.", {"rating": 4.4}),
     ],
 )

@@ -11,8 +11,9 @@ from typing import BinaryIO
 
 import msgspec
 
+from callmark.calls.registry import normalise
 from callmark.datasets.generate.write import SortedHash
-from callmark.datasets.importing.catalogue import ToolCatalogue
+from callmark.datasets.importing.catalogue import ToolCatalogue, name_of_spec
 from callmark.datasets.importing.desk import Desk, Imported, Object
 from callmark.datasets.schema import HEADER_KEY, item_problems
 from callmark.errors import BadInput, UsageError
@@ -22,6 +23,7 @@ from callmark.records.jsontext import (
     digest,
     want_list,
     want_object,
+    want_text,
 )
 from callmark.records.problems import refuse_problems, show_value
 from callmark.stats.columns import KeyIndex, trial_key
@@ -299,16 +301,46 @@ class _Seen:
         grouped: dict[str, list[Object]] = {}
         for call, fixture in entry.fixtures:
             grouped.setdefault(call, []).append(fixture)
-        fresh: list[Object] = []
+        fresh: dict[str, list[Object]] = {}
         for call, fixtures in grouped.items():
             results, known_calls = _mark(*(one["result"] for one in fixtures)), len(self._results)
             first = self._results.setdefault(canonical_json([entry.sample_id, call]), results)
             if len(self._results) > known_calls:
-                fresh += fixtures
+                fresh[call] = fixtures
             elif first.value != results:
-                what = f"{entry.sample_id}: {fixtures[0]['name']}"
-                self._desk.notes.add("other_result_in_trial", entry.line, what)
-        return fresh
+                self._note_other_result(entry, fixtures[0])
+        if brought:
+            return self._told_apart(entry, fresh, [name_of_spec(one) for one in brought])
+        return [one for fixtures in fresh.values() for one in fixtures]
+
+    def _told_apart(
+        self, entry: Imported, fresh: dict[str, list[Object]], brought: list[Json]
+    ) -> list[Object]:
+        """Two calls of a tool that the sample brings may be one by the tool of that name in the
+        registry, say where that has a default: the file is read by both, so they are numbered."""
+        registry = self._desk.tools.registry_of(brought)
+        shared: dict[str, list[list[Object]]] = {}
+        for own, fixtures in fresh.items():
+            name, key = want_text(fixtures[0]["name"]), fixtures[0]["key"]
+            call = normalise(name, key, registry=registry, known_names=(name,))
+            there = own if call is None else f"{call.name} {call.key_json}"
+            shared.setdefault(there, []).append(fixtures)
+        told: list[Object] = []
+        for there, groups in shared.items():
+            known = len(self._results)
+            self._results.setdefault(canonical_json([entry.sample_id, there, "shared"]), 0)
+            if len(self._results) == known:  # an earlier trial has numbered its own
+                self._note_other_result(entry, groups[0][0])
+            elif len(groups) == 1:
+                told += groups[0]
+            else:
+                flat = [one for fixtures in groups for one in fixtures]
+                told += [{**one, "seq": seq} for seq, one in enumerate(flat, start=1)]
+        return told
+
+    def _note_other_result(self, entry: Imported, fixture: Object) -> None:
+        what = f"{entry.sample_id}: {fixture['name']}"
+        self._desk.notes.add("other_result_in_trial", entry.line, what)
 
 
 def _asked(entry: Imported) -> int:

@@ -13,6 +13,7 @@ from tests.unit.datasets.importing.talks import (
 )
 
 from callmark.broker.broker import ToolBroker
+from callmark.calls.registry import Registry
 from callmark.datasets.reader import open_dataset
 from callmark.errors import BadInput, UsageError
 from callmark.run.conclude import run
@@ -121,6 +122,39 @@ def test_a_log_without_specs_is_not_judged_by_the_tool_of_another(make, backward
     ]
     assert len(specs) == 1
     assert ("required" in specs[0]["parameters"]) is backwards
+
+
+def test_two_calls_of_its_own_tool_that_the_registry_takes_for_one_are_told_apart(make):
+    """The registry's tool, which another log listed, has a default; the sample's own has none."""
+    properties = {"city": {"type": "string"}, "days": {"type": "integer", "default": 1}}
+    listed = {"name": "weather", "parameters": {"type": "object", "properties": properties}}
+    listed["parameters"]["required"] = ["city"]
+    talk = [
+        user("Ulm?"),
+        call("weather", '{"city": "Ulm"}'),
+        result("sun"),
+        call("weather", '{"city": "Ulm", "days": 1}'),
+        result("rain"),
+        call("weather", '{"zip": 1}'),
+        result("fog"),
+        assistant("Rain."),
+    ]
+    lines = [{**TALK, "tools": [listed]}, {"id": "no-spec", "messages": talk}]
+    made = make(lines)
+    assert made.items[1]["metadata"]["tools"][0]["parameters"] == {"type": "object"}
+    broker = ToolBroker(made.places.fixtures, open_registry(str(made.places.registry)))
+    own = made.items[1]["metadata"]["tools"]
+    for order in (
+        (({"city": "Ulm"}, "sun"), ({"city": "Ulm", "days": 1}, "rain")),
+        (
+            ({"city": "Ulm", "days": 1}, "rain"),
+            ({"zip": 1}, "fog"),
+        ),
+    ):
+        session = broker.session("no-spec").with_tools(Registry.from_specs(own, where="own"))
+        assert [session.answer("weather", key).result for key, _ in order] == [
+            told for _, told in order
+        ]
 
 
 def test_trials_of_one_sample_share_it_and_differences_are_listed(make):
