@@ -190,7 +190,7 @@ CLICKABLE = (
 )
 
 
-@pytest.mark.parametrize("page", few(PLACES, 2))
+@pytest.mark.parametrize("page", few(PLACES))
 def test_f58_the_tab_key_reaches_whatever_can_be_clicked(browser, opened, page):
     for place in PLACES[page]:
         opened(page, place)

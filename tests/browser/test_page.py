@@ -282,6 +282,7 @@ def test_it_can_be_printed(browser, demo_page):
         browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("theme", few(["dark", "light"]))
 @pytest.mark.parametrize(
     "view", few([GROUNDED, "", "s=search-battery-01&t=0", "view=samples&q=nothing-fits"], 2)
@@ -449,6 +450,7 @@ def test_rows_are_chosen_by_label_and_rule(browser, stated_page):
     assert browser.texts(".row .id") == ["sum"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("theme", few(["light", "dark"]))
 def test_axe_finds_nothing_serious_in_statements(browser, stated_page, theme):
     browser.open(stated_page, "s=yes-for-no&t=0")

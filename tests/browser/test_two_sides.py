@@ -89,6 +89,7 @@ def test_the_largest_drop_comes_first(browser, compare_page):
     assert "F1 A 1.000  F1 B 0.000" in browser.texts(".row .small")[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("theme", few(["light", "dark"]))
 @pytest.mark.parametrize("view", ["", "s=open-trail-01&t=0"])
 def test_axe_finds_nothing_serious(browser, compare_page, theme, view):

@@ -153,6 +153,7 @@ def test_a_run_opens_with_its_gates_and_any_sample(browser, address, folder):
     assert all(url.startswith(own) for url in browser.requests())
 
 
+@pytest.mark.slow
 def test_a_sample_that_the_list_leaves_out_can_be_opened(browser, folder, tmp_path, monkeypatch):
     monkeypatch.setattr("callmark.reports.html.page.INDEX_BYTES", 4000)
     with viewing(folder, tmp_path) as server:
@@ -222,6 +223,7 @@ def test_a_run_is_followed_while_it_goes_on(browser, folder, tmp_path):
         assert browser.complaints() == []
 
 
+@pytest.mark.slow
 def test_a_new_run_appears_in_the_list_by_itself(browser, folder, tmp_path):
     root, scratch = tmp_path / "runs", tmp_path / "s"
     scratch.mkdir()
@@ -233,6 +235,7 @@ def test_a_new_run_appears_in_the_list_by_itself(browser, folder, tmp_path):
         browser.wait("document.querySelectorAll('#runs tbody tr').length === 1")
 
 
+@pytest.mark.slow
 def test_the_keyboard_alone_is_enough(browser, address):
     visit(browser, address)
     browser.type("/")
@@ -346,6 +349,7 @@ def test_a_page_from_elsewhere_learns_nothing(browser, address, tmp_path):
     browser.forget()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("theme", few(["light", "dark"]))
 @pytest.mark.parametrize("page", ["list", "run", "live"])
 def test_axe_finds_nothing_serious(browser, folder, tmp_path, theme, page):
@@ -372,6 +376,7 @@ def test_axe_finds_nothing_serious(browser, folder, tmp_path, theme, page):
         assert browser.violations() == []
 
 
+@pytest.mark.slow
 def test_f58_notes_and_tags_are_kept_beside_a_run(browser, folder, tmp_path):
     root, scratch = tmp_path / "runs", tmp_path / "s"
     scratch.mkdir()
@@ -404,6 +409,7 @@ def test_f58_notes_and_tags_are_kept_beside_a_run(browser, folder, tmp_path):
         assert browser.complaints() == []
 
 
+@pytest.mark.slow
 def test_f58_a_trend_leads_to_the_samples_that_moved(browser, address):
     visit(browser, address)
     browser.js(
@@ -418,6 +424,7 @@ def test_f58_a_trend_leads_to_the_samples_that_moved(browser, address):
     assert set(browser.texts(".row .sign")) == {"✗"}
 
 
+@pytest.mark.slow
 def test_f58_a_trend_keeps_to_one_model_and_models_stand_side_by_side(browser, folder, tmp_path):
     root, scratch = tmp_path / "runs", tmp_path / "s"
     scratch.mkdir()

@@ -156,6 +156,7 @@ def test_a_report_of_its_own_name_goes_with_each_file(folder, tmp_path):
             assert (head["word"], head["warnings"]) == (run["word"], [])
 
 
+@pytest.mark.slow
 def test_a_report_that_comes_after_its_results_is_seen(folder, tmp_path):
     root, scratch = tmp_path / "runs", tmp_path / "s"
     scratch.mkdir()
@@ -346,6 +347,7 @@ def test_an_empty_folder_is_a_list_of_nothing(tmp_path):
         assert Client(server).json("/runs")["runs"] == []
 
 
+@pytest.mark.slow
 def test_a_file_that_changed_is_read_again(folder, tmp_path):
     root, scratch = tmp_path / "runs", tmp_path / "s"
     scratch.mkdir()

@@ -5,6 +5,7 @@ import re
 
 import jsonschema_rs
 import pytest
+from tests.pace import few
 
 from callmark import resources, sample_id_of
 from callmark.summary.wording import METRICS
@@ -76,6 +77,7 @@ def test_without_torch_the_demo_says_so_and_replays(python):
     assert finished.stdout.startswith("PASS  ")
 
 
+@pytest.mark.slow
 def test_the_commands_that_the_demo_suggests_work(callmark):
     suggested = [
         text.partition(": ")[0].split()[1:]
@@ -124,11 +126,13 @@ def test_a_good_model_passes_and_files_are_where_they_belong(callmark, world):
 
 @pytest.mark.parametrize(
     "changes",
-    [
-        {"model_output": "", "tool_trace": []},
-        {"model_output": "I do not know."},
-        {"model_output": "It has 1003 open issues."},
-    ],
+    few(
+        [
+            {"model_output": "", "tool_trace": []},
+            {"model_output": "I do not know."},
+            {"model_output": "It has 1003 open issues."},
+        ]
+    ),
     ids=["silent", "constant", "constant_value"],
 )
 def test_a_model_that_says_nothing_or_always_the_same_fails(callmark, world, changes):
@@ -194,6 +198,7 @@ def test_a_part_of_the_dataset_is_inconclusive(callmark, world):
     assert read_report(world.folder / "report.json")["partial"] is True
 
 
+@pytest.mark.slow
 def test_fail_on_inconclusive_asks_for_every_gate(callmark, world):
     world.items.append({"prompt": "hi", "metadata": {"expected_behaviour": "no_tool"}})
     world.write_dataset({})
@@ -226,6 +231,7 @@ def test_a1_two_runs_give_equal_bytes_whatever_the_environment(callmark, world):
     assert reports[0] == reports[1]
 
 
+@pytest.mark.slow
 def test_a46_shards_concatenate_to_the_whole(callmark, world):
     callmark(*world.arguments("--out", "whole/results.jsonl"))
     for index in range(3):
@@ -242,6 +248,7 @@ def test_a46_shards_concatenate_to_the_whole(callmark, world):
     assert joined["summary"] == read_report(world.folder / "whole" / "report.json")["summary"]
 
 
+@pytest.mark.slow
 def test_num_shards_auto_reads_the_cluster(callmark, world):
     auto = world.arguments("--num-shards", "auto")
     finished = callmark(*auto, SLURM_ARRAY_TASK_ID="1", SLURM_ARRAY_TASK_COUNT="3")

@@ -241,6 +241,7 @@ def test_a_baseline_with_errors_says_so(callmark, world):
     assert "1 of 20 pairs are missing, more than 2%" in compared.stdout
 
 
+@pytest.mark.slow
 def test_several_runs_are_kept_as_one_longer_past(callmark, world, good):
     for name in ("b", "c"):
         callmark(*world.arguments("--out", f"{name}/results.jsonl", "--repeat", "1", "--quiet"))
@@ -278,6 +279,7 @@ def test_trials_of_another_model_are_nobodys_past(callmark, world, good):
     assert not (world.folder / "baseline.jsonl").exists()
 
 
+@pytest.mark.slow
 def test_a_sample_in_quarantine_is_left_out_of_gates_and_comparison(callmark, world, good):
     entry = "issues-00: {owner: kim, until: 2027-01-31, why: flaky}"
     (world.folder / "callmark.yaml").write_text(f"quarantine:\n  {entry}\n", "utf-8")

@@ -23,7 +23,7 @@ DOCUMENTS = [
 LONG = {
     "HARNESS.md", "cache.md", "compare.md", "extending.md", "generate.md", "mcp.md", "page.md", "probe.md",
     "running.md", "scaling.md", "flaky.md", "pytest.md", "verify.md", "README.md", "import.md", "reports.md",
-    "labelling.md", "wrappers.md", "quickstart.md",
+    "labelling.md", "wrappers.md", "quickstart.md", "ci.md", "model.md",
 }  # fmt: skip
 LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
 

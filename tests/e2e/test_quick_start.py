@@ -228,6 +228,7 @@ def test_the_doctor_finds_the_served_model_well(python, checkout, endpoint):
     assert findings["equal_on_repeat"]["found"] == "0 of 5 repeats differ (0%)"
 
 
+@pytest.mark.slow
 def test_the_doctor_says_that_nobody_is_there(python, checkout):
     finished = python(*DOCTOR.split(), "--base-url", "http://127.0.0.1:9/v1", cwd=checkout)
     assert finished.returncode == 4, finished.stdout + finished.stderr

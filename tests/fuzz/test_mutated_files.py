@@ -28,7 +28,7 @@ def spoilt(material, tmp_path, record_property):
     return use
 
 
-@pytest.mark.parametrize("name", few(TARGETS, 8))
+@pytest.mark.parametrize("name", few(TARGETS, 4))
 def test_a_spoilt_file_is_read_or_refused_by_name(spoilt, name):
     spoilt(name, range(FEW))
 

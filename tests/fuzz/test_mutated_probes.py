@@ -15,7 +15,7 @@ from callmark.errors import BadInput, CallmarkError
 from callmark.probe.fidelity import exit_code, fidelity
 from callmark.probe.spec import FidelitySpec, read_spec
 
-FEW = {"specs": 50, "arguments": 150}  # 200 in the normal suite, 5,000 more in the slow one
+FEW = {"specs": 20, "arguments": 100}  # in the normal suite; 5,000 more in the slow one
 MANY = 2_500
 OUTPUTS = [
     GOOD,

@@ -45,6 +45,7 @@ def test_altered_answers_are_found_out(trials):
     assert tally.killed["unit"] / tally.of("unit") > 0.5  # the others stand in long texts
 
 
+@pytest.mark.slow
 def test_altered_calls_are_found_out(trials):
     tally = mutate_calls(trials, 300, "test")
     assert tally.unexplained == []
@@ -70,6 +71,7 @@ def stated_trials(number: int) -> list[RealTrial]:
     return made
 
 
+@pytest.mark.slow
 def test_planted_statements_are_found_or_have_a_class():
     tally = mutate_statements(stated_trials(6), 4)
     assert tally.unexplained == []

@@ -135,6 +135,7 @@ def test_errors_are_allowed_over_all_shards_together(project):
         local(project, 4, max_errors=3, resume=True)
 
 
+@pytest.mark.slow
 def test_progress_counts_all_shards(project):
     seen: list[Standing] = []
     config = project.config(engine="local", num_shards=2)

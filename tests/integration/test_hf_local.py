@@ -175,6 +175,7 @@ def test_a_template_that_drops_tools_evaluates_the_same_model_alike(
     assert any("does not render tools" in one for one in report.warnings)
 
 
+@pytest.mark.slow
 def test_batches_do_not_change_a_result_drawn_or_not(world, babbling):
     for settings in ({}, {"temperature": 1.0, "top_p": 0.9, "seed": 3}):
         single = world.outputs(babbling, batch_size=1, max_turns=2, **settings)

@@ -58,6 +58,7 @@ def test_a_judge_is_asked_once_warns_and_never_fails(project, tmp_path, capsys):
     assert len(project.requests) == asked
 
 
+@pytest.mark.slow
 def test_a_judge_can_be_asked_afterwards_and_only_warns(project, tmp_path, capsys):
     plain = [word for word in words("two/results.jsonl") if word not in ("--plugin", "judge.py")]
     assert main(plain) == 0

@@ -150,6 +150,7 @@ def test_f53_a_function_that_was_not_given_is_listed_too(tmp_path, capsys):
     assert "no such tool, so nothing was recorded: subtract" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_server_that_dies_is_named_and_its_answers_stay(tmp_path, capsys):
     folder = tmp_path / "fixtures"
     code = record(folder, [CALLS[0], ("dies", {}), ("picture", {})], "--mode", "new")
@@ -311,6 +312,7 @@ def serving(recorded, *more):
     return child, said[-1].removeprefix("serving at ").strip(), "".join(said[:-1])
 
 
+@pytest.mark.slow
 def test_f72_the_address_is_printed_when_it_answers(recorded):
     child, url, before = serving(recorded)
     try:
@@ -389,6 +391,7 @@ def test_an_agent_over_pipes_leaves_a_line_per_session(recorded, tmp_path):
     assert [(line["sample_id"], line["trial"]) for line in lines] == [("W100", 0), ("W100", 1)]
 
 
+@pytest.mark.slow
 def test_a_url_is_recorded_as_a_command_is(recorded, tmp_path):
     port = free_port()
     child = started([LIVE, "--http", port], port)

@@ -187,6 +187,7 @@ def test_a_base_at_its_ceiling_leaves_nothing_for_nulls_to_show(probe, able):
     assert result["evidence"]["null_rank"] == "2 nulls: p ≥ 3/3"
 
 
+@pytest.mark.slow
 def test_nulls_that_keep_the_format_are_named(probe, half):
     result = result_of(probe.adapted(half, steered(half, b=GOOD), cases(4, 4)))
     assert "nulls keep the format: 50% against 50% of the base" in result["message"]
@@ -220,6 +221,7 @@ def test_b28_nulls_of_other_ranks_are_told_apart(probe, able):
     assert all(len(rank["rates"]) == 2 for rank in calibration["ranks"])
 
 
+@pytest.mark.slow
 def test_switching_views_reloads_nothing(probe, able, loads):
     probe.adapted(able, steered(able, a=OTHER), cases(5, 5), "--nulls", 4, "--no-cache", code=5)
     assert len(loads) == 1
@@ -254,6 +256,7 @@ def babble_questions():
     ]
 
 
+@pytest.mark.slow
 def test_outputs_are_those_of_one_view_and_one_prompt_at_a_time(babbling, loads):
     """Batches, shared beginnings and switching change no token; limits hold for each case."""
     adapter = make_adapter(babbling.parent / "loud", babbling, scale=0.5)
@@ -510,6 +513,7 @@ def test_both_runs_are_those_of_callmark_run(probe, able, world):
         )
 
 
+@pytest.mark.slow
 def test_the_report_of_a_dataset_is_equal_on_repeat(probe, able, world):
     flags = [*world.flags, "--base", able, "--adapter", steered(able, a=OTHER), "--nulls", 1]
     seen = []
@@ -529,6 +533,7 @@ def test_tools_that_are_not_in_the_prompt_are_an_error(probe, able, world):
     assert probe.answer.startswith("ERROR  the tools are not in the prompt of case 's00'")
 
 
+@pytest.mark.slow
 def test_a_template_that_drops_the_tools_gets_them_in_a_block_of_text(probe, models):
     """The template takes `tools` and writes nothing of it: without the check of the prompt both
     views would be asked for a tool that they cannot know."""

@@ -111,6 +111,7 @@ def test_the_index_tells_where_each_line_begins(run):
         assert json.loads(data[offset : data.index(b"\n", offset)])["sample_id"] == one.sample_id
 
 
+@pytest.mark.slow
 def test_trials_may_end_in_any_order(run):
     before = [*find_index(run).listed()]
     results = [*read_results(run)]
@@ -141,6 +142,7 @@ def test_a_run_that_lost_trials_has_none(run):
     assert not index_path(run).exists()
 
 
+@pytest.mark.slow
 def test_a_resumed_run_that_was_complete_keeps_its_index(played, monkeypatch):
     monkeypatch.chdir(played.parent)
     path = index_path(played / "results.jsonl")
@@ -296,6 +298,7 @@ def test_a_run_that_replaces_the_results_takes_the_old_index_away(run, tmp_path,
     assert not index_path(run).exists()
 
 
+@pytest.mark.slow
 def test_the_viewer_and_the_page_take_it(run, tmp_path, monkeypatch):
     taken = []
     listed = IndexedSurvey.list_all

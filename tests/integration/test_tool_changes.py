@@ -93,6 +93,7 @@ def test_a_changed_schema_is_named_with_its_samples(world, capsys):
     assert "find_order.jsonl:1: " in said
 
 
+@pytest.mark.slow
 def test_a_tool_that_vanished_is_named_with_its_samples(world, capsys):
     server = other_server(world, ('"customer", "query")', '"customer", "ask")'))
     code, said = check(world, capsys, "--mcp", server)
@@ -101,12 +102,14 @@ def test_a_tool_that_vanished_is_named_with_its_samples(world, capsys):
     assert "tools that nobody recorded: ask" in said
 
 
+@pytest.mark.slow
 def test_a_tool_that_nothing_was_recorded_of_is_not_missed(world, capsys):
     code, said = check(world, capsys, "--mcp", other_server(world, ('"slow", "dies")', '"slow")')))
     assert code == 0
     assert "dies: there is no such tool any more" in said
 
 
+@pytest.mark.slow
 def test_another_description_is_told_and_fails_nothing(world, capsys):
     server = other_server(world, ("Look an order up.", "Finds an order."))
     code, said = check(world, capsys, "--mcp", server)
@@ -153,6 +156,7 @@ def test_without_recorded_specs_only_what_is_refused_is_told(world, capsys):
     assert 'order_id: type was "string", is "integer"' in said
 
 
+@pytest.mark.slow
 def test_a_sample_that_brings_its_own_spec_goes_by_that(world, capsys):
     spec = next(one for one in specs_of(world) if one["name"] == "find_order")
     older = json.loads(json.dumps(spec))

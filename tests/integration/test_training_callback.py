@@ -206,6 +206,7 @@ def test_a_training_in_which_nothing_is_wrong_is_seldom_stopped(rate):
     assert stopped <= 0.05 * 300
 
 
+@pytest.mark.slow
 def test_given_as_a_callback_its_numbers_are_in_the_log_history(tmp_path):
     from callmark.training import ToolUseCallback
 

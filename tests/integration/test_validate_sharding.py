@@ -332,6 +332,7 @@ def test_f31_contaminated_controls_on_one_side_only_are_a_difference(runs):
     assert runs.verdict().heading == "NOT EQUAL"
 
 
+@pytest.mark.slow
 def test_f31_what_did_not_run_is_not_compared(project):
     outcome = validate_sharding(config_of(project, fixtures=str(project.folder / "nowhere")))
     assert (outcome.exit_code, outcome.validation.heading) == (2, "NOT COMPARED")
@@ -417,6 +418,7 @@ def test_d63_failing_gates_do_not_end_the_validation(project):
     assert outcome.exit_code == 0
 
 
+@pytest.mark.slow
 def test_a95_lost_trials_are_said(project):
     answers = project.answers.read_text("utf-8").splitlines(keepends=True)
     project.answers.write_text("".join(answers[:-1]), "utf-8")

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.pace import few
 
 import callmark
 from callmark.resources import demo_paths
@@ -248,7 +249,7 @@ def turned(value):
     return value
 
 
-@pytest.mark.parametrize("extractor", ["marker", "claims"])
+@pytest.mark.parametrize("extractor", few(["claims", "marker"]))
 def test_the_order_of_json_keys_does_not_matter(measure, tmp_path_factory, extractor):
     """Of results, fixture keys, arguments, metadata and header."""
     as_told = run_demo(tmp_path_factory.mktemp(extractor), span_extractor=extractor)
@@ -291,6 +292,7 @@ def rewritten(told: Told, rewrite) -> Told:
     return told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("extractor", ["marker", "claims"])
 @pytest.mark.parametrize(
     "rewrite",
@@ -311,7 +313,7 @@ def test_spelling_does_not_matter_where_the_item_asks_for_nfc_and_lf(measure, re
     assert totals(other) == totals(plain)
 
 
-@pytest.mark.parametrize("extractor", ["marker", "claims"])
+@pytest.mark.parametrize("extractor", few(["claims", "marker"]))
 def test_strict_is_never_more_than_lax(tmp_path, extractor):
     measured = run_demo(tmp_path, span_extractor=extractor)
     for name, scores in measured.scores.items():

@@ -134,6 +134,7 @@ def test_enough_samples_stand_behind_every_gate():
     assert sum(sample.expectation.retry for sample in eligible) >= 16
 
 
+@pytest.mark.slow
 def test_the_dataset_verifies():
     report = verify_dataset(TINY / "dataset.jsonl", fixtures=FIXTURES)
     assert report.verdict == "pass"

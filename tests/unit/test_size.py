@@ -38,6 +38,7 @@ def test_a_scored_trial_is_kept_in_60_bytes():
     assert bytes_each(add) <= 60
 
 
+@pytest.mark.slow
 def test_the_number_of_a_name_is_kept_in_40_bytes():
     numbers = KeyIndex(numbers_only=True)
     assert bytes_each(lambda index, name: numbers.setdefault(name, index)) <= 40

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -278,14 +279,18 @@ def _next(places: ImportPaths, report: ImportReport, *, expects: bool) -> Iterat
     """A replay brings its own results along: whether the fixtures hold what is expected, only
     `verify` tries."""
     counts = report.counts
-    files = f" --registry {places.registry}" if counts.tools else ""
-    files += f" --fixtures {places.fixtures}" if counts.fixtures else ""
-    played = files + (f" --model {places.answers}" if counts.answers else "")
+    dataset, registry, fixtures, answers = (
+        shlex.quote(str(one))
+        for one in (places.dataset, places.registry, places.fixtures, places.answers)
+    )
+    files = f" --registry {registry}" if counts.tools else ""
+    files += f" --fixtures {fixtures}" if counts.fixtures else ""
+    played = files + (f" --model {answers}" if counts.answers else "")
     if counts.turns > DEFAULT_MAX_TURNS:
         played += f" --max-turns {counts.turns}"
-    run = f"callmark run --in {places.dataset}{played}"
+    run = f"callmark run --in {dataset}{played}"
     if expects:
-        yield line(f"next: callmark verify {places.dataset}{files}", "quiet")
+        yield line(f"next: callmark verify {dataset}{files}", "quiet")
         yield line(f"then: {run}", "quiet")
     else:
         yield line(f"next: {run}", "quiet")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -149,6 +150,9 @@ def _score(options: argparse.Namespace, config: RunConfig, *, is_log: bool) -> i
     write_forms(finished, forms if page is None else (*forms, wanted_form(page, ".html")))
     if imported is not None and not options.quiet:
         write(_log_blocks(imported, config), sys.stdout)
+    if is_log and "-" not in options.file:
+        logs = " ".join(map(shlex.quote, options.file))
+        more += (f"callmark dataset import {logs} --expect observed --out FILE: a test set of it",)
     shown = None if page is None else str(page)
     places = RunPaths(results=config.out, report=config.report, page=shown, dataset=config.dataset)
     # Without lines there are no findings, so the report has to tell them.

@@ -342,9 +342,10 @@ def _facts(report: Report, *, verbose: bool) -> Iterator[Block]:
     counts = report.counts
     lost = {"not scored": counts.trials_error, "missing": counts.trials_missing}
     told = "".join(f", {count} {what}" for what, count in lost.items() if count)
-    need = f" ({counts.eligible} need a tool)" if counts.eligible else ""
+    verb = "needs" if counts.eligible == 1 else "need"
+    need = f" ({counts.eligible} {verb} a tool)" if counts.eligible else ""
     first, *others = (*time_texts(report), "")
-    took = f"{first}{told}" if first else f"{counts.trials} trials{told}"
+    took = f"{first}{told}" if first else f"{count_of(counts.trials, 'trial')}{told}"
     yield line(f"{count_of(counts.samples, 'sample')}{need}, {took}", indent=2)
     yield from (line(text, "quiet", indent=2) for text in filter(None, others))
     if counts.unresolved:
@@ -380,7 +381,8 @@ def time_texts(report: Report) -> Iterator[str]:
     """How long the trials took, and what they cost, as far as somebody measured it."""
     seconds = report.timing.wall_time_sec
     if seconds is not None:
-        yield f"{report.counts.trials} trials in {seconds:.1f} s{_cache_note(report.timing.more)}"
+        trials = count_of(report.counts.trials, "trial")
+        yield f"{trials} in {seconds:.1f} s{_cache_note(report.timing.more)}"
         spent = spending_note(report.timing.more)
         if spent:
             yield spent

@@ -3,6 +3,7 @@
 import pytest
 import torch
 from tests.local_models import make_tokenizer, small_config
+from tests.pace import few
 from transformers import AutoModelForCausalLM, LlamaForCausalLM, MistralConfig, MistralForCausalLM
 
 from callmark.runners.hf.generate import Generator, Prompt, TokenChoice
@@ -54,7 +55,7 @@ CHOICES = {
 }
 
 
-@pytest.mark.parametrize("choice", CHOICES.values(), ids=CHOICES)
+@pytest.mark.parametrize("choice", few(CHOICES.values()), ids=CHOICES)
 def test_outputs_equal_those_of_one_prompt_at_a_time(model, choice):
     given = prompts()
     alone = one_at_a_time(model, choice, given)
@@ -71,6 +72,7 @@ def test_a_family_of_prompts_computes_its_beginning_once(model):
     assert generator.computed == 40 + sum(len(one.ids) - 40 for one in given)
 
 
+@pytest.mark.slow
 def test_several_beginnings_side_by_side(model):
     given = (
         prompts(10) + [Prompt([*draws(60, seed=7), n], 9) for n in range(9)] + prompts(2, prefix=5)
@@ -119,6 +121,7 @@ def nearly_tied():
     return model
 
 
+@pytest.mark.slow
 def test_near_ties_are_not_decided_by_the_batch():
     model, given = nearly_tied(), prompts(16, limit=12)
     found = generator_of(model, CHOICES["greedy"], "prefix").generate(given)

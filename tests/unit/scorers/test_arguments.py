@@ -181,6 +181,7 @@ def test_malformed_calls_have_no_arguments():
     assert callmark.score_item(item, "No.", [])["arguments"] is None
 
 
+@pytest.mark.slow
 def test_f70_many_arguments_and_long_results_are_traced_in_linear_time():
     def cost(size):
         result = {"rows": [{"id": f"R{n}", "name": f"Row {n}", "v": n + 0.5} for n in range(size)]}

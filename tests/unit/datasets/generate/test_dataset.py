@@ -61,6 +61,7 @@ def test_every_expected_call_is_answered_in_its_order(bench_of):
             assert errors == sample.expectation.retry
 
 
+@pytest.mark.slow
 def test_good_answers_pass_every_gate(bench_of, tmp_path):
     outcome = run({**bench_of(1).files, "out": str(tmp_path / "results.jsonl")})
     assert outcome.exit_code == 0
