@@ -44,6 +44,10 @@ def test_the_example_is_read_judged_and_shown(callmark, tmp_path):
     )
     shown = callmark("show", "runs/latest", "cancel-it")
     assert "94.50" in shown.stdout
+    assert "  nobody gave /email\n" in callmark("show", "runs/latest", "send-invoice").stdout
+    assert f"callmark dataset import {EXAMPLE} --expect observed" in finished.stdout.replace(
+        "\n    ", " "
+    )
 
 
 @pytest.mark.slow

@@ -89,6 +89,14 @@ def main(arguments: list[str]) -> int:
                 f" {_named(done.unasked)}. Write it into their `prompt` and accept them by name."
             )
         )
+    if done.cut:
+        blocks.append(
+            line(
+                f"{len(done.cut)} not accepted, because the user spoke out of turn, and a model"
+                f" would not be asked all of it: {_named(done.cut)}. Import with --per-step, where"
+                " each step has the whole conversation before it."
+            )
+        )
     write(blocks, sys.stdout)
     return 0
 

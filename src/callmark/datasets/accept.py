@@ -14,7 +14,7 @@ from callmark.datasets.seal import DATASET, sealed_line
 from callmark.errors import UsageError
 from callmark.records.jsontext import Json, want_list, want_object
 from callmark.records.problems import hint
-from callmark.records.samples import NO_ANSWER, NOT_RECORDED, UNANSWERED, sample_id_of
+from callmark.records.samples import NO_ANSWER, NOT_ASKED, NOT_RECORDED, UNANSWERED, sample_id_of
 from callmark.store.files import (
     Line,
     atomic_writer,
@@ -31,8 +31,9 @@ _OBSERVED = ("observed", "call_sequence", "call_match", "required_facts", NO_ANS
 
 class Acceptance(msgspec.Struct, frozen=True):
     """How many samples were accepted and rejected, and how many are still merely observed. `holes`,
-    `silent` and `unasked` of these were to be accepted too, but the log lacks the result of a call
-    of theirs, an answer after the last result, or what was asked."""
+    `silent`, `unasked` and `cut` of these were to be accepted too, but the log lacks the result of
+    a call of theirs, an answer after the last result, or what was asked, or the user spoke out of
+    turn."""
 
     accepted: int
     rejected: int
@@ -40,6 +41,7 @@ class Acceptance(msgspec.Struct, frozen=True):
     holes: tuple[str, ...] = ()
     silent: tuple[str, ...] = ()
     unasked: tuple[str, ...] = ()
+    cut: tuple[str, ...] = ()
 
 
 Judge = Callable[[Item], Item]
@@ -51,6 +53,7 @@ def accept_item(item: Item) -> Item:
     if not metadata.pop("observed", None):
         return item
     metadata.pop(NO_ANSWER, None)  # who accepts it wants an answer there
+    metadata.pop(NOT_ASKED, None)
     if not metadata.get("call_sequence"):
         metadata.pop("call_sequence", None)
         given = metadata.get("checks") or []
@@ -61,13 +64,12 @@ def accept_item(item: Item) -> Item:
 
 def is_incomplete(item: Item) -> bool:
     """Whether the log that the item comes from lacks the result of a call, an answer after the last
-    one, or what was asked. Nobody can build an answer on the first, of the second its own recording
-    has none, and no model can be asked the third, so the item stays what was observed, unless
-    somebody accepts it by name."""
+    one, or what was asked, be it that `user_turns` cannot ask it. Nobody can build an answer on the
+    first, of the second its own recording has none, and no model can be asked the third, so the
+    item stays what was observed, unless somebody accepts it by name."""
     metadata = want_object(item.get("metadata"))
-    return bool(
-        metadata.get(UNANSWERED) or metadata.get(NO_ANSWER) or _asks_nothing(item.get("prompt"))
-    )
+    marked = any(metadata.get(name) for name in (UNANSWERED, NO_ANSWER, NOT_ASKED))
+    return marked or _asks_nothing(item.get("prompt"))
 
 
 def _asks_nothing(prompt: Json) -> bool:
@@ -103,7 +105,8 @@ def accept_observed(
     holes = tuple(one.sample_id for one in left if one.metadata.get(UNANSWERED))
     silent = tuple(one.sample_id for one in left if one.metadata.get(NO_ANSWER))
     unasked = tuple(one.sample_id for one in left if _asks_nothing(one.prompt))
-    without = {*refused, *holes, *silent, *unasked}
+    cut = tuple(one.sample_id for one in left if one.metadata.get(NOT_ASKED))
+    without = {*refused, *holes, *silent, *unasked, *cut}
     chosen = frozenset({*observed} - without if ids is None else ids)
     unknown = sorted((chosen | refused).difference(observed))
     if unknown:
@@ -125,9 +128,8 @@ def accept_observed(
             stream.write(sealed_line(*header, {DATASET: hasher.hexdigest()} if is_pinned else {}))
         for data in _body(dataset, judged, header):
             stream.write(data)
-    return Acceptance(
-        len(chosen), len(refused), len(observed) - len(judged), holes, silent, unasked
-    )
+    still = len(observed) - len(judged)
+    return Acceptance(len(chosen), len(refused), still, holes, silent, unasked, cut)
 
 
 def _header_of(dataset: Path) -> tuple[Line, Item] | None:

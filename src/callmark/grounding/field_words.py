@@ -196,7 +196,10 @@ def windows(text: str, start: int, end: int, line: Span, values: Sequence[Span])
     first = max([line[0], start - 60, *(stop for _, stop in values if stop <= start)])
     edges = list(_EDGE.finditer(text, first, start))
     is_right_before = edges and not text[edges[-1].end() : start].strip(" *_" + SIGNS)
-    if is_right_before and not edges[-1][0].isalpha():  # `8 taken and 2 planned` are two
+    # The cell before may hold a value of its own, and its words belong to that.
+    is_cell = edges and edges[-1][0] == "|" and "|" not in text[first : edges[-1].start()]
+    is_cell = is_cell and any(stop == first for _, stop in values)
+    if is_right_before and not is_cell and not edges[-1][0].isalpha():  # `8 taken and 2 planned`
         edges.pop()  # `Business: $50`, `Business ($50)`
     yield (edges[-1].end() if edges else first), start
     last = min([line[1], end + 40, *(begin for begin, _ in values if begin >= end)])

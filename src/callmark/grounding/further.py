@@ -24,7 +24,7 @@ from callmark.grounding.match import is_earlier
 from callmark.grounding.numbers import SCALE, TOLERANCE, decimal_text
 from callmark.grounding.reading import convert, dimension_of, unit_of_key
 from callmark.grounding.reckoning import Around, Reckoning, minutes_said
-from callmark.grounding.record_tree import ResultRecord, key_stems, key_words, stem
+from callmark.grounding.record_tree import Field, ResultRecord, key_stems, key_words, stem
 from callmark.grounding.spans import WIDE, Span
 from callmark.grounding.text import SIGNS, once
 from callmark.grounding.values import Value, decimals_of
@@ -59,6 +59,16 @@ _THE = re.compile(
     rf"\b(?:the|this|that|der|die|das|diese[rns]?|el|los|les|ces?)\s[{SIGNS}]?$", re.I
 )
 _YEAR = re.compile(r"(?:19|20)\d\d")
+# What is counted in, or left out: `£107 with a bag`, `before tax`.
+_WITH = re.compile(
+    r"\b(with|includ\w+|incl|plus|mit|inkl\w*|zzgl|zuzüglich|samt|con|inclu[iy]\w+|más|avec|compris\w*"
+    r"|without|exclud\w+|excl|before|less|minus|ohne|exkl\w*|abzüglich|vor|sin|exclu[iy]\w+|antes"
+    r"|sans|hors|avant)\b([^.;!?\n|\d]{1,40})",
+    re.IGNORECASE,
+)
+_OUT = re.compile(
+    r"(?:without|excl|before|less|minus|ohne|exkl|ab|vor|sin|antes|sans|hors|av)", re.I
+)
 _PERCENT_KEYS = frozenset(
     "pct percent percentage rate discount tax vat prozent rabatt steuersatz mwst porcentaje"
     " descuento iva pourcentage remise tva taux".split()
@@ -139,6 +149,8 @@ class FurtherWorkings(Workings):
             return None
         if value.form.percent and self.index.is_prose:
             return None
+        if not value.form.percent and (joined := self._with_a_part(value, sentence)):
+            return joined
         line = self.outline.line_at(value.start)
         at = bisect_left(self.values, value.start, key=lambda one: one.start)
         before = self.values[max(0, at - BESIDE) : at]
@@ -187,6 +199,36 @@ class FurtherWorkings(Workings):
         if found is not None:
             return Worked(found.rule, found.because)
         return self._weighed(value) or self._multiplied(value, [*factors, *self._multipliers], near)
+
+    def _with_a_part(self, value: Value, sentence: Span) -> Worked | None:
+        """Two numbers of one record, one of them by its name: `£107 with a bag`."""
+        start, end = self.outline.near(value, sentence)
+        start, end = max(start, value.start - CLOSE), min(end, value.end + CLOSE)
+        wanted = self._wanted(value)
+        for told in _WITH.finditer(self.text, start, end):
+            is_out = _OUT.match(told[1]) is not None
+            words = {stem(word) for word in _WORD.findall(told[2])}
+            parts = [part for word in sorted(words) for part in self._fields_by_word.get(word, ())]
+            for part in parts[:MOST_NUMBERS]:
+                for other in islice(part.record.fields, MOST_NEAR):
+                    if other is part or not other.number or not part.number:
+                        continue
+                    number = other.number - part.number if is_out else other.number + part.number
+                    if wanted.low <= abs(number) <= wanted.high:
+                        because = f"{other.key} {'less' if is_out else 'and'} {part.key}"
+                        return Worked("difference" if is_out else "sum", because, (other, part))
+        return None
+
+    @once
+    def _fields_by_word(self) -> dict[str, list[Field]]:
+        found: dict[str, list[Field]] = {}
+        for field in self.index.tree.fields:
+            if field.number:
+                for word in key_stems(field.key):
+                    fields = found.setdefault(word, [])
+                    if len(fields) < MOST_NUMBERS:
+                        fields.append(field)
+        return found
 
     def _foreign(self, value: Value, close: list[Value], near: Operands) -> frozenset[int]:
         """The operands that are of another dimension wherever they stand: nobody adds kilometres

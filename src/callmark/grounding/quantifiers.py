@@ -16,7 +16,7 @@ from callmark.grounding.numbers import SCALE
 from callmark.grounding.polar_keys import Polar, PolarKey, root
 from callmark.grounding.record_tree import Field, RecordTree, ResultRecord, key_words
 from callmark.grounding.spans import Outline, Span
-from callmark.grounding.text import NUMBER_WORDS, once
+from callmark.grounding.text import NUMBER_WORDS, SIGNS, once
 from callmark.grounding.values import Value
 
 MOST_ROWS = 40
@@ -239,6 +239,9 @@ _NOT_SAID = re.compile(
 )
 
 
+_PRICE = re.compile(rf"[{SIGNS}]\s?\d|\d\s?[{SIGNS}]")
+
+
 class Amount(NamedTuple):
     """What a result holds of something; `shown` is a leaf that says so."""
 
@@ -305,12 +308,15 @@ class Amounts:
             return
         tokens = tokens_of(text, clause)
         denies = any(one.word in ("not", "no") or one.word.endswith("n't") for one in tokens)
+        is_priced = _PRICE.search(text, *sentence) is not None
         for at, token in enumerate(tokens):
             rows = self._rows_of(token.word)
             if rows is None:
                 continue
             for amount in self._meant(rows, token, tokens, at, sentence, binder):
                 first = at - len(amount.stems) + 1
+                if is_priced and first and tokens[first - 1].word == "without":
+                    continue  # `without tax it comes to $91.40`: what is counted, not what there is
                 asserted = _asserted(text, tokens, first, at)
                 if asserted is not None and not (asserted and denies):
                     yield AmountClause(tokens[first].start, token.end, amount, asserted)

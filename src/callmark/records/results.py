@@ -426,3 +426,9 @@ def _mark(text: str) -> int:
 def _mark_of(data: bytes) -> int:
     # Never 0, which stands for "not known".
     return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "little") | 1
+
+
+def list_invented(result: Result) -> list[ArgumentOrigin]:
+    """The leaves of its arguments that nobody gave."""
+    found = None if result.scores is None else result.scores.arguments
+    return [one for one in found or () if one.origin == "invented"]

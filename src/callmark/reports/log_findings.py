@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice, zip_longest
 
 import msgspec
 
 from callmark.records.jsontext import canonical_json
-from callmark.records.results import Result, Statement
+from callmark.records.results import Result, Statement, list_invented
 from callmark.records.statements import StatementLabel
 from callmark.records.trace import TraceEntry
 from callmark.summary.metrics import label_words
 
 SHOWN = 3  # places of each kind
+MOST_TO_LOOK_AT = 4  # conversations of any kind
 LONGEST = 160
 _NO_CALL = {
     "malformed": "cannot be read",
@@ -49,8 +51,7 @@ def find_in_log(results: Iterable[Result]) -> LogFindings:
     """One pass over the trials; of each kind only the first sentences are kept."""
     counts = dict.fromkeys(KINDS, 0)
     first: dict[str, list[str]] = {what: [] for what in KINDS}
-    places: dict[str, None] = {}
-    withheld: list[str] = []
+    places: dict[str, dict[str, None]] = {what: {} for what in KINDS}
     labels: Counter[StatementLabel] = Counter()
     conversations = calls = flagged = silent = 0
     for result in results:
@@ -63,21 +64,26 @@ def find_in_log(results: Iterable[Result]) -> LogFindings:
         for what, find in KINDS.items():
             for sentence in find(result):
                 counts[what] += 1
-                if len(places) < SHOWN:
-                    places[result.sample_id] = None
-                if find is _privacy and len(withheld) < SHOWN:
-                    withheld.append(result.sample_id)
+                if len(places[what]) < SHOWN:
+                    places[what][result.sample_id] = None
                 text = " ".join(f"{result.sample_id}: {sentence}".split())
                 text = text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
                 if len(first[what]) < SHOWN and text not in first[what]:
                     first[what].append(text)
     kinds = tuple(
         FindingKind(
-            what, counts[what], tuple(first[what]), tuple(withheld) if find is _privacy else ()
+            what, counts[what], tuple(first[what]), tuple(places[what]) if find is _privacy else ()
         )
         for what, find in KINDS.items()
     )
-    return LogFindings(conversations, calls, kinds, labels, flagged, silent, tuple(places))
+    return LogFindings(conversations, calls, kinds, labels, flagged, silent, _first_of(places))
+
+
+def _first_of(places: Mapping[str, Iterable[str]]) -> tuple[str, ...]:
+    """One of each kind before a second of any."""
+    ranks = zip_longest(*places.values())
+    found = dict.fromkeys(one for rank in ranks for one in rank if one is not None)
+    return tuple(islice(found, MOST_TO_LOOK_AT))
 
 
 def _flags(result: Result, *, deeds: bool) -> Iterator[Statement]:
@@ -104,12 +110,10 @@ def _deeds(result: Result) -> Iterator[str]:
 
 
 def _arguments(result: Result) -> Iterator[str]:
-    found = None if result.scores is None else result.scores.arguments
-    for one in found or ():
-        if one.origin == "invented":
-            entry = result.tool_trace[one.call]
-            where = f"{one.path} of call {one.call}, {_call(entry)}"
-            yield f"nobody gave {one.source}, {where}" if one.source else f"nobody gave {where}"
+    for one in list_invented(result):
+        entry = result.tool_trace[one.call]
+        where = f"{one.path} of call {one.call}, {_call(entry)}"
+        yield f"nobody gave {one.source}, {where}" if one.source else f"nobody gave {where}"
 
 
 def _calls(result: Result) -> Iterator[str]:

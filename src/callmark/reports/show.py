@@ -6,7 +6,7 @@ from __future__ import annotations
 import heapq
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -14,7 +14,15 @@ import msgspec
 from msgspec import UNSET
 
 from callmark.records.jsontext import Json, canonical_json
-from callmark.records.results import CallDifferences, Match, Result, Scores, SpanScore, Statement
+from callmark.records.results import (
+    CallDifferences,
+    Match,
+    Result,
+    Scores,
+    SpanScore,
+    Statement,
+    list_invented,
+)
 from callmark.records.samples import ExtractorBy, describe_check
 from callmark.records.statements import GOOD
 from callmark.records.trace import EntryStatus, TraceEntry
@@ -105,19 +113,27 @@ def _conversation(result: Result, limit: int | None) -> Iterator[Block]:
     """Turn by turn where the turns are known, else all calls and then the answer."""
     answer = _PaintedAnswer(result)
     numbered = list(enumerate(result.tool_trace))
+    nobody_gave: dict[int, list[str]] = {}
+    for one in list_invented(result):
+        told = (
+            f"nobody gave {one.source}, in {one.path}" if one.source else f"nobody gave {one.path}"
+        )
+        nobody_gave.setdefault(one.call, []).append(told)
     if result.turns is None:
-        yield from _calls(numbered, limit)
+        yield from _calls(numbered, nobody_gave, limit)
         yield from _answer("answer", answer.pieces(0, answer.length))
         return
     for turn, part in enumerate(result.turns, start=1):
         if part.end > part.start:
             yield from _answer(f"assistant, turn {turn}", answer.pieces(part.start, part.end))
-        yield from _calls([pair for pair in numbered if pair[1].turn == turn], limit)
+        here = [pair for pair in numbered if pair[1].turn == turn]
+        yield from _calls(here, nobody_gave, limit)
         for said in result.said:
             if said.turn == turn:
                 yield from _say("user", said.text, limit)
     placed = range(1, len(result.turns) + 1)
-    yield from _calls([pair for pair in numbered if pair[1].turn not in placed], limit)
+    elsewhere = [pair for pair in numbered if pair[1].turn not in placed]
+    yield from _calls(elsewhere, nobody_gave, limit)
 
 
 def _thought_calls(result: Result, limit: int | None) -> Iterator[Block]:
@@ -126,7 +142,11 @@ def _thought_calls(result: Result, limit: int | None) -> Iterator[Block]:
         yield line(f"in reasoning, not made: {what}", "quiet")
 
 
-def _calls(numbered: Sequence[tuple[int, TraceEntry]], limit: int | None) -> Iterator[Block]:
+def _calls(
+    numbered: Sequence[tuple[int, TraceEntry]],
+    nobody_gave: Mapping[int, Sequence[str]],
+    limit: int | None,
+) -> Iterator[Block]:
     for number, entry in numbered:
         served = f" by {entry.served_by}" if entry.served_by else ""
         yield line()
@@ -139,6 +159,7 @@ def _calls(numbered: Sequence[tuple[int, TraceEntry]], limit: int | None) -> Ite
         )
         for problem in entry.schema_errors or filter(None, [entry.reason]):
             yield line(problem, "bad", indent=2)
+        yield from (line(told, "warn", indent=2) for told in nobody_gave.get(number, ()))
         if entry.raw is not None and entry.status == "malformed":
             yield line(f"written: {one_line(entry.raw, limit)}", indent=2)
         if entry.repaired is not None:

@@ -30,7 +30,7 @@ from callmark.reports.layout import (
     round_text,
 )
 from callmark.summary.failing import StatementList, explain_flag
-from callmark.summary.gates import UNJUDGED, policy_sentence, wanted_text
+from callmark.summary.gates import UNJUDGED, better_is, policy_sentence, wanted_text
 from callmark.summary.metrics import (
     UNCHANGED,
     count_of,
@@ -241,7 +241,8 @@ def power_text(power: Power) -> str:
     first, *others = power.at
     more = "".join(f", {one.rate:.2f} in {_percent(one.fails)}" for one in others)
     said = f"a true rate of {first.rate:.2f} fails in {_percent(first.fails)} of runs{more}"
-    return f"{count_of(power.n, 'sample')}: {said} ({label_of(power.gate)})"
+    lower = "; lower is better" if better_is(power.gate) == "lower" else ""
+    return f"{count_of(power.n, 'sample')}: {said} ({label_of(power.gate)}{lower})"
 
 
 def _percent(share: float) -> str:
@@ -325,8 +326,10 @@ def _open(report: Report, results: str | None) -> Iterator[Block]:
         told = f"{labels_of(names[:SHOWN_GATES])}{more}"
         yield TextLine((Cell(told, "strong"), Cell(f": {in_words(reason)}")), indent=2)
     binding = {name for several in found.values() for name in several} - report.warning_gates
-    short = [one for name, one in report.failing.items() if name in binding]
-    ids = tuple(dict.fromkeys(sample_id for one in short for sample_id in one.sample_ids))
+    short = {name: one for name, one in report.failing.items() if name in binding and one.count}
+    ids = tuple(dict.fromkeys(sample_id for one in short.values() for sample_id in one.sample_ids))
+    if ids:
+        yield line(f"to look at for {labels_of(list(short)[:SHOWN_GATES])}:", indent=2)
     yield from _look(Failing(len(ids), ids), results)
 
 

@@ -53,6 +53,16 @@ _PROGRAM = frozenset(
     yaml
     """.split()
 )
+# How much of a list is asked for: nobody has to say it, unless the call changes something.
+_PAGING = frozenset("limit offset page".split())
+_PAGING_KEYS = frozenset(
+    (
+        *(("page", "size"), ("per", "page"), ("page", "number"), ("top", "k"), ("top", "n")),
+        *(("max", "results"), ("num", "results"), ("max", "items"), ("max", "hits")),
+    )
+)
+_MOST_PAGED = 1000 * SCALE
+_CHANGING = frozenset("set update create change increase raise add put post write edit".split())
 _MONEY_WORDS = frozenset("price cost amount fee fare total balance".split())
 _YEARS = range(1900, 2100)
 _DIGIT = re.compile(r"\d")
@@ -110,7 +120,11 @@ def _trace_call(
     spec = registry.spec(registry.resolve(entry.name or "") or "")
     leaves = list(_leaves(entry.arguments))
     turn = entry.turn if reading.trace.turns is not None else None
-    tracer = _Tracer(reading.told_words, open_shown, turn, spec, entry.arguments, leaves)
+
+    def is_tool(text: str) -> bool:
+        return registry.spec(text) is not None
+
+    tracer = _Tracer(reading.told_words, open_shown, turn, spec, is_tool, entry.arguments, leaves)
     for leaf in leaves:
         found = tracer.trace(leaf)
         number = number_of(leaf.value)
@@ -142,6 +156,7 @@ class _Tracer:
         open_shown: Callable[[], ShownTexts],
         turn: int | None,
         spec: ToolSpec | None,
+        is_tool: Callable[[str], bool],
         arguments: Json,
         leaves: list[_Leaf],
     ) -> None:
@@ -149,6 +164,7 @@ class _Tracer:
         self._open_shown = open_shown
         self._turn = turn
         self._spec = spec
+        self._is_tool = is_tool
         self._arguments = arguments
         self._leaves = leaves
         self._told: dict[tuple[str | None, ...], ToldWords] = {}
@@ -169,6 +185,7 @@ class _Tracer:
         return (
             self._trace_number(number)
             or self._default(leaf)
+            or self._paged(leaf, number)
             or self._paid(leaf, number)
             or self._computed(number)
         )
@@ -186,6 +203,7 @@ class _Tracer:
         return (
             self._served_text(text)
             or self._default(leaf)
+            or (_Found("default") if self._is_tool(text) else None)
             or self._written(leaf, text, tokens, values)
             or self._assembled(text, tokens)
             or self._reformed(text, values)
@@ -404,6 +422,14 @@ class _Tracer:
         return self._counts | {length for length in shown if length < _SMALL}
 
     # --- the tool's own words
+
+    def _paged(self, leaf: _Leaf, number: int) -> _Found | None:
+        words = leaf.words
+        is_paging = words in _PAGING_KEYS or (words[-1:] and words[-1] in _PAGING)
+        if not is_paging or number % SCALE or not 0 < number <= _MOST_PAGED:
+            return None
+        name = () if self._spec is None else key_words(self._spec.name)
+        return _Found("default") if _CHANGING.isdisjoint(name) else None
 
     def _default(self, leaf: _Leaf) -> _Found | None:
         if self._spec is None:

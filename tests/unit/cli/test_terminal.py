@@ -108,6 +108,19 @@ def test_gates_are_listed_by_urgency_and_open_ones_in_capitals():
     assert "n/a (the dataset has no such sample): absent_gate" in table
 
 
+def test_who_falls_short_of_an_open_gate_is_named_with_that_gate():
+    gates = (
+        outcome("call_f1_macro", "inconclusive", value=None, reason="9 samples behind it"),
+        outcome("flagged_sample_rate", "inconclusive", value=None, reason="11 samples behind it"),
+    )
+    failing = {"flagged_sample_rate": Failing(1, ("talk-3",))}
+    text = shown(report(gates=gates, failing=failing), results="results.jsonl")
+    assert (
+        "  to look at for answers with a wrong statement:\n"
+        "    callmark show results.jsonl talk-3\n" in text
+    )
+
+
 def test_f57_what_failed_comes_first_with_three_samples_and_the_command():
     ids = tuple(f"id-{n}" for n in range(9))
     gates = (outcome("call_f1_macro", "fail"), outcome("privacy_ok_rate", "pass"))

@@ -210,3 +210,14 @@ def test_where_the_prompt_is_not_recorded_nothing_is_said_of_origins():
     prompt = [{"role": "user", "content": NOT_RECORDED}]
     scores = score("It rains.", call({"weather": "rain"}, "w", {"city": "Paris"}), of=item(prompt))
     assert scores["arguments"] is None
+
+
+@pytest.mark.parametrize("key", ["limit", "top_k", "page_size", "maxResults"])
+def test_how_much_of_a_list_is_asked_for_needs_no_source(key):
+    assert origin(7, key) == "default"
+    assert origin(4711.5, key) == "invented"
+
+
+def test_the_name_of_a_tool_is_no_invention():
+    assert origin("book", "tool") == "default"
+    assert origin("rebook", "tool") == "invented"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
@@ -16,10 +17,10 @@ from callmark.datasets.importing.catalogue import SourceOffer, name_of_spec, spe
 from callmark.datasets.importing.desk import Desk, Imported, Object
 from callmark.datasets.schema import metadata_problems
 from callmark.records.jsontext import Json, canonical_json, digest, parse_json, want_text
-from callmark.records.samples import NOT_RECORDED, UNANSWERED
+from callmark.records.samples import NOT_ASKED, NOT_RECORDED, UNANSWERED
 from callmark.records.seams import Reply
 from callmark.records.trace import TraceEntry
-from callmark.runners.messages import replies_of
+from callmark.runners.messages import replies_of, text_of
 
 # Roles that a prompt does not know, and what they are there.
 _ROLE = {"developer": "system", "function": "tool"}
@@ -59,9 +60,10 @@ def imported_talk(talk: Talk, desk: Desk) -> Imported | None:
     item: Object = {"prompt": _prompt(messages[:opening])}
     script = list(_script(replies, talk, desk))
     if script:
-        item["user_turns"] = script
+        item["user_turns"] = ["\n".join(said) for said in script]
     calls = [call for reply in replies for call in reply.calls or ()]
-    item["metadata"] = _metadata(talk, offer, desk) | _unanswered(calls)
+    lost = {NOT_ASKED: True} if _says_more(messages[opening:], script) else {}
+    item["metadata"] = _metadata(talk, offer, desk) | _unanswered(calls) | lost
     _note_losses(messages, opening, replies, talk, desk)
     return Imported(
         line=talk.line,
@@ -192,7 +194,15 @@ def _did_answer(call: TraceEntry) -> bool:
     return call.served and not _NO_TOOL.search(str(call.result)[:_HEAD])
 
 
-def _script(replies: Sequence[Reply], talk: Talk, desk: Desk) -> Iterator[str]:
+def _says_more(messages: Sequence[Object], script: Sequence[Sequence[str]]) -> bool:
+    """Whether the user said more before the model's last turn than a model will be asked."""
+    last = max((at for at, one in enumerate(messages) if one["role"] == "assistant"), default=0)
+    spoken = [one["content"] for one in messages[:last] if one["role"] == "user"]
+    asked = Counter(text for said in script for text in said if text)
+    return bool(Counter(text_of(content) for content in spoken if content) - asked)
+
+
+def _script(replies: Sequence[Reply], talk: Talk, desk: Desk) -> Iterator[tuple[str, ...]]:
     """What the user said after each answer without calls, as long as these take turns."""
     for reply in replies[:-1]:
         said = reply.then_said or ()
@@ -200,7 +210,7 @@ def _script(replies: Sequence[Reply], talk: Talk, desk: Desk) -> Iterator[str]:
             desk.notes.add("script_cut", talk.line, talk.sample_id)
             return
         if said:
-            yield "\n".join(said)
+            yield tuple(said)
 
 
 def _metadata(talk: Talk, offer: SourceOffer, desk: Desk) -> Object:

@@ -12,7 +12,7 @@ from callmark.datasets.add import fixture_entries
 from callmark.datasets.importing.conversation import opening_length
 from callmark.datasets.importing.desk import Desk, Imported, Object
 from callmark.records.jsontext import Json, want_list, want_object, want_text
-from callmark.records.samples import NO_ANSWER, UNANSWERED
+from callmark.records.samples import NO_ANSWER, NOT_ASKED, UNANSWERED
 from callmark.records.seams import Reply
 from callmark.records.trace import TraceEntry
 from callmark.runners.messages import replies_of
@@ -142,6 +142,7 @@ def _step_of(
     sample_id = f"{whole}#{step}"
     own = {**want_object(entry.item["metadata"])}
     own.pop(UNANSWERED, None)  # a step ends with its calls: none of them waits for a result
+    own.pop(NOT_ASKED, None)  # all that was said before it is in its prompt
     metadata: Object = {
         **own,
         "sample_id": sample_id,

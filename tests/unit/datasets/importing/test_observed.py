@@ -225,6 +225,27 @@ def test_what_nobody_was_asked_is_accepted_by_name_only(made, capsys):
     assert accept_observed(Path("set.jsonl"), ["lost"]).accepted == 1
 
 
+def test_who_spoke_out_of_turn_is_accepted_by_name_or_step_by_step_only(made, capsys):
+    """A model would be asked the first thing only, and judged by what came of the second."""
+    cut = talk("cut", "C-3", 3.5, "cy@mail.example")
+    at = next(at for at, one in enumerate(cut["messages"]) if one["role"] == "tool")
+    cut["messages"].insert(at + 1, {"role": "user", "content": "And only then the refund."})
+    talks = [talk(), cut]
+    for options in (("--expect", "observed"), ("--expect", "observed", "--accept")):
+        items = made(*options, talks=talks)
+        assert items["cut"]["metadata"]["user_turns_lost"]
+        assert items["cut"]["metadata"]["observed"]
+        assert "user_turns_lost" not in items[talk()["id"]]["metadata"]
+    made("--expect", "observed", talks=talks)
+    capsys.readouterr()
+    accept_main(["set.jsonl", "--all"])
+    assert "1 not accepted, because the user spoke out of turn" in capsys.readouterr().out
+    assert accept_observed(Path("set.jsonl"), ["cut"]).accepted == 1
+    steps = made("--per-step", "--accept", talks=talks)
+    assert not any("user_turns_lost" in one["metadata"] for one in steps.values())
+    assert not any(one["metadata"].get("observed") for one in steps.values())
+
+
 def test_a_hole_of_the_log_is_no_gap_in_the_fixtures(made, capsys):
     """A call that nothing answered in the log: its own recording runs, whether or not what was
     observed is expected, and nobody accepts the sample by accident."""
