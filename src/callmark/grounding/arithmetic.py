@@ -108,8 +108,9 @@ _DIFFERENCE = _Cue(
     differen\w+ refund\w* remain\w* left\b leaves?\b leaving\b balance\b extra\b additional\w*
     more\b less\b cheaper\b reduc\w+ sav(?:e|es|ed|ing|ings)\b owe[sd]?\b due\b rest\b increase\w*
     decrease\w* credit\w* charge\w* drop\w* up_by\b down\b discount\w* upgrade\w* higher\b lower\b
-    differenz\b unterschied\w* rückerstatt\w* verbleib\w* übrig\b restlich\w* aufpreis\b
-    ersparnis\b diferencia\b reembolso\b restante\w* quedan?\b ahorr\w+ différence\b écart\b
+    differenz\b unterschied\w* rückerstatt\w* verbleib\w* übrig\w* restlich\w* aufpreis\b
+    ersparnis\b range\b spread\b headroom\b shortfall\b surplus\b
+    diferencia\b reembolso\b restante\w* quedan?\b ahorr\w+ différence\b écart\b
     rembours\w* rest(?:e|ent|ant|ants|ante|antes)\b économi\w+ supplément\w*
     """
 )
@@ -121,7 +122,8 @@ _COMPARED = _Cue(
     older\b larger\b smaller\b closer\b points?\b above\b below\b ahead\b behind\b gap\b short\b
     over\b under\b exceed\w* other\b rose\b fell\b gain\w* grew\b adding\b added\b lost\b drop\w*
     differs?\b extra\b another\b by\b hold\b margin\b net\b discount\w* refund\w*
-    differenz\b unterschied\w* verbleib\w* übrig\b restlich\w* mehr\b weniger\b günstiger\b
+    range\b spread\b headroom\b shortfall\b surplus\b too\b
+    differenz\b unterschied\w* verbleib\w* übrig\w* restlich\w* mehr\b weniger\b günstiger\b
     billiger\b teurer\b aufpreis\b prozentpunkte?n?\b punkte?n?\b höher\b niedriger\b
     gesunken\b gestiegen\b um\b fehl\w+
     diferencia\b restante\w* quedan?\b más\b menos\b
@@ -460,6 +462,9 @@ class Counted(NamedTuple):
     because: str
 
 
+_EACH = re.compile(r"\b(?:each|apiece|jeweils|je|chacune?|cada)\b", re.IGNORECASE)
+
+
 class CountedThings:
     """The lists of the results by the noun that counts what is in them."""
 
@@ -499,7 +504,8 @@ class CountedThings:
             for series in self.lists_of((noun,))
             if key_stems(series.key) == (noun,)
         ]
-        if not lists or self._outline.is_proposed(sentence):
+        after = self._text[value.end : min(sentence[1], value.end + 30)]
+        if not lists or self._outline.is_proposed(sentence) or _EACH.search(after):
             return ""
         stated = value.readings[0] // SCALE
         most = max(lists, key=lambda series: len(series.items))

@@ -199,7 +199,7 @@ class Binder:
                 return descend(RecordSubject(_most_specific(found)), loose)
             if loose:
                 return self._under_heads(RecordSubject(_most_specific(loose), loose=True), line)
-        head = self._head_cell(value, line)
+        head = self.head_cell(value, line)
         is_prose = head is None and not self.text.startswith("|", line.start)
         before = (max(line.start, value.start - WIDE), value.start)
         places: list[Span] = [before] if head is None else [before, head]
@@ -299,8 +299,9 @@ class Binder:
         stands before that. A plain sentence inherits nothing from sentences before it."""
         if self._is_labelled(line):
             yield from reversed(line.siblings)
-        if line.level > 0:  # `- Item ID: …` may come last
-            yield from ((one.start, one.end) for one in self.outline.lines_after(line))
+            if line.level > 0:  # `- Item ID: …` may come last
+                after = self.outline.lines_after(line)
+                yield from ((one.start, one.end) for one in after if self._is_labelled(one))
         is_json = self.text[line.start : line.end].lstrip().startswith('"')
         for head in reversed(line.heads):
             if is_json and not self._is_part(head):
@@ -437,7 +438,7 @@ class Binder:
     def label_of(self, value: Value) -> frozenset[str]:
         """The words of `Departure:` in a line, else those of the clause before the value."""
         line = self.outline.line_at(value.start)
-        head = self._head_cell(value, line)
+        head = self.head_cell(value, line)
         labelled = self._label(line)
         if head is not None:
             start, end = head
@@ -449,7 +450,7 @@ class Binder:
         words = {stem(word) for word in _WORD.findall(self.text[start:end])}
         return frozenset(words - _EMPTY)
 
-    def _head_cell(self, value: Value, line: OutlineLine) -> Span | None:
+    def head_cell(self, value: Value, line: OutlineLine) -> Span | None:
         """The cell at the head of the column of a Markdown table."""
         if not self.text.startswith("|", line.start):
             return None
@@ -505,7 +506,7 @@ class Binder:
     def is_labelled(self, value: Value) -> bool:
         """Is it what a line `Label: value` says, and all that it says?"""
         line = self.outline.line_at(value.start)
-        if self._head_cell(value, line) is not None:
+        if self.head_cell(value, line) is not None:
             return True
         labelled = self._label(line)
         return (

@@ -117,7 +117,8 @@ def two_steps(foreign: frozenset[int]) -> Callable[[Sequence[int]], Iterator[Ste
 
 def per_hundred(numbers: Sequence[int]) -> Iterator[Step]:
     for one, other in combinations(numbers, 2):
-        yield one * other // (100 * SCALE), "product", (one, other, 100 * SCALE)
+        for basis in (100, 1000):
+            yield one * other // (basis * SCALE), "product", (one, other, basis * SCALE)
 
 
 def portions(numbers: Sequence[int]) -> Iterator[Step]:

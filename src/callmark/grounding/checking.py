@@ -203,7 +203,7 @@ class Checker:
             return self._found(value, "unchecked", "site")
         if value.kind in ("url", "email"):
             return self._found(value, "unsupported", "link")
-        if len(value.text) == YEAR_DIGITS and self.index.names_a_key(value.text):
+        if value.text in self.index.numbers_of_keys:
             return self._found(value, "unchecked", "word")  # `residents_2023`
         if self.index.is_prose:
             return self._found(value, "unsupported", "prose")
@@ -405,7 +405,12 @@ class Checker:
         if value.kind != "identifier" and not is_number:
             return None
         before = self.text[max(0, value.start - 40) : value.start]
-        if self.index.names_a_key(value.key) or not any(map(str.isdecimal, value.text)):
+        is_period = claims.PERIOD.fullmatch(value.text) is not None  # `Q1 2026`
+        if (
+            self.index.names_a_key(value.key)
+            or is_period
+            or not any(map(str.isdecimal, value.text))
+        ):
             return self._found(value, "unchecked", "word")
         if claims.EXAMPLE.search(before):
             return self._found(value, "not_claimed", "example")
@@ -494,8 +499,9 @@ class Checker:
             return None
         if any(is_named_by(label, field) for field in fields):  # last: there may be many
             return None
-        because = _place(fields[0])
-        return self._found(value, "wrong_field", "field", named[0], because=because)
+        return self._grouped(value, sentence, named[0].key) or self._found(
+            value, "wrong_field", "field", named[0], because=_place(fields[0])
+        )
 
     def _other_field(
         self, value: Value, sentence: Span, fields: Sequence[Field]
@@ -541,8 +547,9 @@ class Checker:
                     for one in named
                 )
             ):
-                because = _place(fields[0])
-                return self._found(value, "wrong_field", "field", named[0].field, because=because)
+                return self._grouped(value, sentence, named[0].field.key) or self._found(
+                    value, "wrong_field", "field", named[0].field, because=_place(fields[0])
+                )
         return None
 
     def values_around(self, value: Value, span: Span) -> Iterator[Value]:
@@ -592,6 +599,8 @@ class Checker:
             return self._found(value, "user_said", "echo", echoed)
         if self._workings.speaks_of_before(value):
             return self._found(value, "supported", "again", *fields[:1])
+        if claims.MEASURE.search(self.text, max(0, value.start - 40), value.start):
+            return self._found(value, "supported", "unbound", *fields[:3])
         because = _place(fields[0])
         is_named = not (subject.loose or subject.inherited or subject.distant)
         rule = "record" if is_named else "binding"
@@ -653,12 +662,22 @@ class Checker:
         self, value: Value, sentence: Span, *, in_two: bool = False
     ) -> StatementFinding | None:
         if in_two and self._slips.leaf_near(value, self.turn_at(value.start)) is not None:
-            return None  # a slip is likelier than two steps
+            return self._grouped(value, sentence)  # a slip is likelier than two steps
         find = self._workings.find_in_two if in_two else self._workings.find
         worked = find(value, sentence)
         if worked is None:
             return None
         return self._found(value, "derived", worked.rule, *worked.fields, because=worked.because)
+
+    def _grouped(self, value: Value, sentence: Span, key: str = "") -> StatementFinding | None:
+        """What records come to together; under this `key`, all of them."""
+        worked = self._workings.find_grouped(value, sentence)
+        worked = worked or self._workings.find_of_percent(value)
+        if worked is None and key:
+            worked = self._workings.total_of(value, key)
+        if worked is None:
+            return None
+        return self._found(value, "derived", worked.rule, because=worked.because)
 
     def _of_few(self, value: Value) -> StatementFinding | None:
         if self.index.is_prose:

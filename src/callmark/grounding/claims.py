@@ -49,6 +49,28 @@ MULTIPLIED = re.compile(
     re.IGNORECASE,
 )
 _BOUND = re.compile(rf"[<>≤≥]=?\s?[{SIGNS}]?$")  # what the answer sorts by
+_SORTED_BY = re.compile(
+    r"\b(?:only|none|no|nothing|all|every|each|both|most|several|neither|nobody|kein\w*|alle|jede\w*|nur"
+    r"|aucune?|tous|toutes|seule?s?|todos|todas|ning[uú]n\w*|solo|sólo)\b[^.;:\d]{0,50}"
+    r"\b(?:than|above|below|under|over|exceed\w*|pass(?:ed|es)?|top(?:ped|s)?|beyond|least|most|reach\w*"
+    r"|hit|als|über|unter|mindestens|höchstens|plus\sde|moins\sde|más\sde|menos\sde|dépass\w+|super\w+)"
+    rf"\s(?:the\s)?[{SIGNS}]?\s?$",
+    re.IGNORECASE,
+)
+# What something is measured by, or told apart by: `exceed 120 cm`, `the two 60 cm probes`.
+MEASURE = re.compile(
+    r"\b(?:exceed\w*|over|above|below|under|than|limits?|least|most|within|target|cap|threshold|maximum"
+    r"|minimum|two|three|four|five|six|both|über|unter|mindestens|höchstens|grenzwert|zwei|drei|vier"
+    r"|beiden|límite|máximo|limite|seuil|deux|trois|dos|tres)"
+    rf"(?:\s(?:of|the|von|de))?\s[({SIGNS}]?\s?$",
+    re.IGNORECASE,
+)
+_WEEKDAY = re.compile(
+    r"\b(?:mon|tue|tues|wed|thu|thur|thurs|fri|sat|sun|(?:mon|tues|wednes|thurs|fri|satur|sun)day|montag"
+    r"|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag|lundi|mardi|mercredi|jeudi|vendredi|samedi"
+    r"|dimanche|lunes|martes|miércoles|jueves|viernes|sábado|domingo)\.?,?\s(?:the\s|den\s|le\s|el\s)?$",
+    re.IGNORECASE,
+)
 _SOME = re.compile(rf"\b(?:mid|low|high|early|late|upper|lower)[ -][{SIGNS}]?$", re.IGNORECASE)
 _NEARLY = re.compile(
     r"(?:\b(?:about|around|approx\w*\.?|roughly|nearly|almost|some|circa|ca\.|etwa|rund|gegen"
@@ -58,6 +80,8 @@ _NEARLY = re.compile(
 # `three quarters of an hour after` is worked out; `5:16 per mile` is no time of day.
 _PACE = re.compile(r"\s?(?:/|per\b|pro\b|por\b|par\b|je\b|a\s)\s?(?:km|mi|miles?|laps?|100)", re.I)
 
+PERIOD = re.compile(r"[QHT][1-4]|(?:FY|KW)\d{2}(?:\d\d)?", re.IGNORECASE)
+_IN_A_PERIOD = re.compile(r"\b[QHT][1-4]\s$", re.IGNORECASE)
 _PLACE = re.compile(r"#[1-9]\d{0,3}")
 MOST_PLACES = 200
 
@@ -89,8 +113,12 @@ def why_not_claimed(outline: Outline, value: Value, sentence: Span) -> Unclaimed
         return "not_claimed", "own text"
     if _POWER.fullmatch(value.text) and _PER.search(before):
         return "not_claimed", "basis"
-    if value.kind == "number" and _BOUND.search(before):
+    if value.kind == "number" and (_BOUND.search(before) or _is_sorted_by(text, value, sentence)):
         return "unchecked", "threshold"
+    if value.kind == "number" and value.text.isdecimal() and _IN_A_PERIOD.search(before):
+        return "unchecked", "month"
+    if value.kind == "number" and value.text.isdecimal() and _WEEKDAY.search(before):
+        return "unchecked", "day"
     if value.kind == "number" and MULTIPLIED.search(text[max(0, value.start - 40) : value.start]):
         return "unchecked", "factor"
     if value.kind == "number" and _SOME.search(before):  # `the mid-$130s`
@@ -98,6 +126,13 @@ def why_not_claimed(outline: Outline, value: Value, sentence: Span) -> Unclaimed
     if value.moments:
         return _of_moment(text, value, before)
     return None
+
+
+def _is_sorted_by(text: str, value: Value, sentence: Span) -> bool:
+    """`only these three passed 40,000`, `none runs longer than 35 minutes`."""
+    before = text[max(sentence[0], value.start - 80) : value.start]
+    digits = "".join(filter(str.isdecimal, value.text))
+    return digits[-1:] in ("0", "5") and _SORTED_BY.search(before) is not None
 
 
 def _is_measured(value: Value) -> bool:

@@ -5,9 +5,17 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from itertools import islice
+from collections.abc import Iterator, Sequence
+from itertools import islice, permutations
 
-from callmark.grounding.arithmetic import Wanted, products, shares, sums, work_out
+from callmark.grounding.arithmetic import (
+    Wanted,
+    announces_a_sum,
+    products,
+    shares,
+    sums,
+    work_out,
+)
 from callmark.grounding.binding import NEAREST
 from callmark.grounding.chains import (
     AT_HAND,
@@ -59,6 +67,9 @@ _THE = re.compile(
     rf"\b(?:the|this|that|der|die|das|diese[rns]?|el|los|les|ces?)\s[{SIGNS}]?$", re.I
 )
 _YEAR = re.compile(r"(?:19|20)\d\d")
+_CHANGE = re.compile(r"[(\[][+−-]\d+[)\]]")
+_LAST_WORD = re.compile(r"([^\W\d_]{4,})\s?\(\D{0,3}$")
+_WHOLE = re.compile(r"(?<![\d.,])\d{1,6}(?![\d.,]*\d)")
 # What is counted in, or left out: `£107 with a bag`, `before tax`.
 _WITH = re.compile(
     r"\b(with|includ\w+|incl|plus|mit|inkl\w*|zzgl|zuzüglich|samt|con|inclu[iy]\w+|más|avec|compris\w*"
@@ -145,12 +156,19 @@ class FurtherWorkings(Workings):
         is_small = abs(value.readings[0]) < SMALL * SCALE and not decimals_of(value)
         is_year = not value.unit and _YEAR.fullmatch(value.text) is not None
         is_bare = is_small and not value.form.percent and not self.is_money(value)
-        if self._tries > MOST_TRIES or is_year or is_bare:
+        if self._tries > MOST_TRIES or is_year:
             return None
+        if is_bare and _CHANGE.search(self.text[max(0, value.start - 2) : value.end + 1]):
+            return self._changed(value, sentence)
+        if is_bare:
+            cues = self._cues(value, sentence)
+            return self.find_grouped(value, sentence) if announces_a_sum(cues) else None
         if value.form.percent and self.index.is_prose:
             return None
         if not value.form.percent and (joined := self._with_a_part(value, sentence)):
             return joined
+        if (grouped := self.find_grouped(value, sentence)) is not None:
+            return grouped
         line = self.outline.line_at(value.start)
         at = bisect_left(self.values, value.start, key=lambda one: one.start)
         before = self.values[max(0, at - BESIDE) : at]
@@ -179,7 +197,7 @@ class FurtherWorkings(Workings):
             " ".join(
                 (self._cues(value, sentence), *(self.text[a:b][:CLOSE] for a, b in line.heads[-1:]))
             ),
-            any("100" in key for key in self.index.tree.keys),
+            any("100" in key or "cpm" in key.lower() for key in self.index.tree.keys),
             self._held,
             self._named(value, sentence),
             factors,
@@ -199,6 +217,78 @@ class FurtherWorkings(Workings):
         if found is not None:
             return Worked(found.rule, found.because)
         return self._weighed(value) or self._multiplied(value, [*factors, *self._multipliers], near)
+
+    def find_grouped(self, value: Value, sentence: Span) -> Worked | None:
+        """What the records of one kind come to, where a row, an item or a sentence names it."""
+        if value.kind != "number" or not value.readings or len(self._asked) >= MOST_TRIES:
+            return None
+        if value.start not in self._asked:
+            self._asked[value.start] = self._grouped(value, sentence)
+        return self._asked[value.start]
+
+    @once
+    def _asked(self) -> dict[int, Worked | None]:
+        return {}
+
+    def _grouped(self, value: Value, sentence: Span) -> Worked | None:
+        line = self.outline.line_at(value.start)
+        is_row = self.text.startswith("|", line.start)
+        spans = [(line.start, line.end) if is_row or line.level else sentence, *line.heads[-1:]]
+        head = self._binder.head_cell(value, line) if is_row else None
+        if head is not None:
+            spans.append(head)
+        text = " ".join(self.text[start : min(end, start + WIDE)] for start, end in spans)
+        words = frozenset(stem(word) for word in _WORD.findall(text))
+        numbers = frozenset(int(one) * SCALE for one in _WHOLE.findall(text)[:BESIDE])
+        subject = self._binder.subject_of(value, sentence)
+        records = () if subject is None else subject.records
+        last = _LAST_WORD.search(self.text, max(0, value.start - CLOSE), value.start)
+        if last is not None:  # `albuterol ($1,753.60)`
+            records = self._sums.records_with(stem(last[1])) or records
+        whole = digits_of(value) > TELLING
+        found = self._sums.of_kinds(words, numbers, records, whole=whole)
+        wanted = self._wanted(value)
+        half, twice = wanted.vicinity()
+        if value.form.percent:  # a share may be kept as a fraction, or be one of a column
+            found += [(100 * number, because) for number, because in found if number <= SCALE]
+            found += self._shares_of(records)
+        near = sum(1 for number, _ in found if half <= number <= twice)
+        if wanted.chance(near) > (1.0 if is_row else AT_HAND):
+            return None
+        for number, because in found:
+            if wanted.low <= number <= wanted.high:
+                return Worked("part", because)
+        return None
+
+    def find_of_percent(self, value: Value) -> Worked | None:
+        """`$276.40 | $138.20 | counts at 50%`: a number and a share of the same line."""
+        if value.kind != "number" or not value.readings:
+            return None
+        line = self.outline.line_at(value.start)
+        at = bisect_left(self.values, line.start, key=lambda one: one.start)
+        beside = [one for one in self.values[at : at + MOST_NEAR] if one.start < line.end]
+        shares = [abs(one.readings[0]) for one in beside if one.form.percent and one.readings]
+        wholes = readings_of(one for one in beside if one.start != value.start)
+        found = work_out(self._wanted(value), wholes, of_percents(shares), LIKELY)
+        return None if found is None else worked_of(found)
+
+    def _changed(self, value: Value, sentence: Span) -> Worked | None:
+        """`8 seats (−2)`: from one number of the record to another."""
+        subject = self._binder.subject_of(value, sentence)
+        for record in subject.records[:1] if subject is not None else ():
+            numbers = [one for one in record.fields[:MOST_NEAR] if one.number is not None]
+            for one, other in permutations(numbers, 2):
+                if (one.number or 0) - (other.number or 0) == value.readings[0]:
+                    because = f"from {other.key} to {one.key}"
+                    return Worked("difference", because, (one, other))
+        return None
+
+    def _shares_of(self, records: Sequence[ResultRecord]) -> Iterator[tuple[int, str]]:
+        """How much of each column one record holds."""
+        for field in records[0].fields[:MOST_NEAR] if len(records) == 1 else ():
+            for total in self._sums.totals_with(field.number or 0):
+                share = 100 * SCALE * abs(field.number or 0) // (total or 1)
+                yield share, f"{field.key} of all"
 
     def _with_a_part(self, value: Value, sentence: Span) -> Worked | None:
         """Two numbers of one record, one of them by its name: `£107 with a bag`."""

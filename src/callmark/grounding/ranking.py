@@ -452,7 +452,7 @@ _LIMITED = re.compile(
 # `- **Delivered:** 17`, and `17 delivered orders`.
 _LABEL = re.compile(
     r"^[\s>*•‣|+–-]*(?P<label>[^\W\d_][^:|\n*]{1,30}?)[*_]*(?::|\|)[*_]*\s*(?P<number>\d{1,3})"
-    r"(?=\s*(?:$|[(.,]|\|\s*$))",
+    r"(?=\s*(?:$|\(|[.,](?!\d)|\|\s*$))",
     re.MULTILINE,
 )
 # `19 running, 3 stopped`, `17 are closed, 9 in progress`

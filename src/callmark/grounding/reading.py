@@ -345,6 +345,7 @@ _MINUTES = re.compile(rf"[0-5]\d(?![\w.,:]\d|\w|\s?[{SIGNS}%])")
 _ISO_DURATION = re.compile(r"P(?:(\d{1,4})D)?(?:T(?:(\d{1,4})H)?(?:(\d{1,5})M)?(?:(\d{1,6})S)?)?")
 _ALL_DAY = re.compile(r"24\s?/\s?7|0?0:00\s?[-–]\s?(?:24:00|23:59|0?0:00)|24\s?h(?:ours|rs)?")
 _LETTER = re.compile(r"[^\W\d_]")
+_SPACE_GROUP = re.compile(r"(?<![\d.,])[1-9]\d{0,2}(?: \d{3})+(?:,\d+)?(?!\d)")
 _DOT_GROUP = re.compile(r"[1-9]\d{0,2}\.\d{3}")
 
 
@@ -370,8 +371,35 @@ def read_stated(text: str, values: Sequence[Value], locale: str | None) -> list[
     ]
     if locale is None and _DOT_GROUP.search(folded) and language_of(folded) != "en":
         kept = list(map(_with_groups, kept))
+    if locale is None and _SPACE_GROUP.search(folded) and language_of(folded) == "fr":
+        kept = list(_join_groups(folded, kept))
     joined = _join_durations(folded, kept)
     return _merge(joined, _words(folded, locale))
+
+
+def _join_groups(text: str, values: Sequence[Value]) -> Iterator[Value]:
+    """`1 350 m` in French, typed with a plain space."""
+    last: Value | None = None
+    for value in values:
+        is_group = (
+            last is not None
+            and value.start == last.end + 1
+            and _SPACE_GROUP.fullmatch(text, last.start, value.end)
+            and last.readings
+            and value.readings
+            and not last.unit
+        )
+        if last is not None and is_group:
+            whole = tuple(1000 * last.readings[0] + one for one in value.readings[:1])
+            last = value._replace(
+                start=last.start, text=text[last.start : value.end], readings=whole
+            )
+            continue
+        if last is not None:
+            yield last
+        last = value
+    if last is not None:
+        yield last
 
 
 def _with_groups(value: Value) -> Value:

@@ -48,6 +48,7 @@ _NAMING = frozenset(
 # Words that many records have in common, whatever else their keys say.
 _NOT_NAMING = frozenset("origin destination city status type state country first last".split())
 _DIGIT = re.compile(r"\d")
+_KEY_NUMBER = re.compile(r"\d{2,4}")
 _LETTER = re.compile(r"[^\W\d_]")
 _PERIOD = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)|(?<![^\W\d_])(?:Q[1-4]|H[12]|W\d\d)(?!\w)", re.I)
 _LETTERS = re.compile(r"[^\W\d_]{4}")
@@ -444,6 +445,11 @@ class RecordIndex:
     def names_a_key(self, key: str) -> bool:
         """`PM2.5` where a key is `pm2_5` or `pm25_ugm3`."""
         return key in self.keys or _bare(key) in self._key_words
+
+    @once
+    def numbers_of_keys(self) -> frozenset[str]:
+        """`30` of `downloads_30d`, `2023` of `residents_2023`."""
+        return frozenset(one for key in self.tree.keys for one in _KEY_NUMBER.findall(key))
 
     @once
     def _key_words(self) -> frozenset[str]:

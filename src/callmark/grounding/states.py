@@ -412,6 +412,12 @@ _NO_NOUN = re.compile(
     r"|hasta|también|à|depuis|aussi)\b",
     re.IGNORECASE,
 )
+_TOPIC = re.compile(
+    r"^\s*(?:[-*•+>]|\d+[.)])\s+(?:the\s(?:\w+\s)?|both\s|die\s(?:\w+\s)?|les\s(?:\w+\s)?|los\s|las\s)?"
+    r"[*_]*$|\b(?:two|three|four|five|six|zwei|drei|vier|fünf|sechs|deux|trois|quatre|dos|tres|cuatro)"
+    r"\s[*_]*$",
+    re.IGNORECASE,
+)
 _LISTED = re.compile(r"[^\w\n]*(?:\w+[^\w\n]+){0,5}")
 
 
@@ -487,6 +493,8 @@ class KindFields:
         kin = find_kin(fields, subject)
         if kin is not None or find_joined(fields, subject) is not None:
             return None
+        if _is_topic(outline, place):
+            return None
         if _UNSURE.search(outline.text, *outline.near(place, clause)):
             return None
         keys = {field.key for field in fields}
@@ -535,6 +543,16 @@ class KindFields:
             )
             known = self._texts[record.number] = fold(known[: LONGEST_RECORD + 1])
         return len(known) > LONGEST_RECORD or _holds(known, text)
+
+
+def _is_topic(outline: Outline, place: Value) -> bool:
+    """At the head of a table or of an item it says what is spoken of, and `the three E-Transit` are
+    many."""
+    line = outline.line_at(place.start)
+    if outline.text.startswith("|", line.start):
+        head = outline.table_head(line)
+        return head is not None and head.start == line.start
+    return _TOPIC.search(outline.text, line.start, place.start) is not None
 
 
 def _is_same_column(one: Field, other: Field) -> bool:

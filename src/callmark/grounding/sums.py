@@ -6,19 +6,21 @@ a small number."""
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
+from calendar import month_name
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from itertools import combinations, islice, pairwise, permutations
+from itertools import combinations, islice, pairwise, permutations, product
 from operator import itemgetter
 from typing import NamedTuple
 
 from callmark.grounding.dates import Moment
 from callmark.grounding.numbers import SCALE
-from callmark.grounding.reading import read_leaf
+from callmark.grounding.reading import is_money_key, read_leaf, unit_of_key
 from callmark.grounding.record_tree import Field, RecordTree, ResultRecord, key_stems, key_words
-from callmark.grounding.text import once
+from callmark.grounding.text import CODES, once
 
 FEW = 12  # records of one kind any two of which may be set against each other
 MOST_COLUMNS = 16
@@ -28,6 +30,12 @@ MOST_KINDS = 40  # values of one key that sort records into kinds
 LONGEST_KIND = 40  # characters of such a value
 LONGEST_NUMBER = 24  # characters of a text that is one number
 MOST_NEAR = 60  # entries near a number that are looked at
+MOST_IN_GROUP = 2000  # records that are sorted into kinds for what is said of one
+MOST_KEYS = 9  # of one record that are set against each other
+MOST_GROUPS = 12  # kinds and pairs of kinds that a line may speak of
+_PRICES = frozenset("rate unit price cpm tariff".split())
+DAY = "day"
+_DAY = re.compile(r"\d{4}-(\d\d)-(\d\d)")
 _STARTS = frozenset(
     "start starts started begin begins from departure depart departs departed dep since open opens"
     " planned scheduled time".split()
@@ -38,7 +46,9 @@ _ENDS = frozenset(
 )
 
 
-_NO_WEIGHTS = frozenset("id ids number no nr num code zip year index rank position crn".split())
+_NO_WEIGHTS = frozenset(
+    "id ids number no nr num code zip year index rank position crn sku upc ean isbn phone".split()
+)
 
 
 class ResultSum(NamedTuple):
@@ -65,6 +75,16 @@ class ResultColumn(NamedTuple):
     fields: tuple[Field, ...]
     numbers: tuple[int, ...]
     is_time: bool = False
+
+
+class _Kind(NamedTuple):
+    """Records that have one value in common: a text, by its words, or a number."""
+
+    key: str
+    value: str
+    records: tuple[ResultRecord, ...]
+    stems: frozenset[str]
+    number: int | None = None
 
 
 class ResultSums:
@@ -106,6 +126,109 @@ class ResultSums:
             for group in groups:
                 found += _weigh(group)
         return sorted(dict.fromkeys(found))
+
+    def of_kinds(
+        self,
+        words: frozenset[str],
+        numbers: frozenset[int],
+        subject: Sequence[ResultRecord],
+        *,
+        whole: bool,
+    ) -> list[tuple[int, str]]:
+        """What the records come to that have in common what these words and numbers name: of each
+        kind, of two kinds at once, of several that are alike; those of the `subject`; and with
+        `whole` all that are alike."""
+        named = list(islice(self._kinds_named(words), FEW_KINDS))
+        measured = [one for number in sorted(numbers) for one in self._by_number.get(number, ())]
+        groups: dict[frozenset[int], tuple[str, Sequence[ResultRecord]]] = {}
+
+        def add(label: str, records: Sequence[ResultRecord]) -> None:
+            if records and len(groups) < MOST_GROUPS:
+                groups.setdefault(frozenset(one.number for one in records), (label, records))
+
+        for one in (*named, *(one for one in measured if one.key == DAY)):
+            add(one.value, one.records)
+        for one, other in (*combinations(named, 2), *product(named, measured[:FEW])):
+            if one.key != other.key:
+                inside = {record.number for record in other.records}
+                both = [record for record in one.records if record.number in inside]
+                add(f"{one.value}, {other.value}", both)
+        for key in dict.fromkeys(one.key for one in named):
+            alike = [one for one in named if one.key == key]
+            if len(alike) > 1:
+                known = {record.number: record for one in alike for record in one.records}
+                add(" and ".join(one.value for one in alike), list(known.values()))
+        if 0 < len(subject) <= MOST_SORTED:
+            add("what is named", subject)
+        if whole:
+            for records in self._groups[:FEW_KINDS]:
+                if len(records) <= MOST_IN_GROUP:
+                    add("all", records)
+        return [
+            found
+            for marks, (label, records) in groups.items()
+            for found in self._come_to(marks, label, records)
+        ]
+
+    def records_with(self, word: str) -> tuple[ResultRecord, ...]:
+        """Those of the one kind that has this word in its name."""
+        found = self._by_stem.get(word, {})
+        return next(iter(found.values())) if len(found) == 1 else ()
+
+    @once
+    def _by_stem(self) -> dict[str, dict[str, tuple[ResultRecord, ...]]]:
+        found: dict[str, dict[str, tuple[ResultRecord, ...]]] = {}
+        for kind in self._all_kinds:
+            for word in kind.stems:
+                found.setdefault(word, {})[kind.value] = kind.records
+        return found
+
+    def _kinds_named(self, words: frozenset[str]) -> Iterator[_Kind]:
+        for word in sorted(words & self._by_word.keys()):
+            yield from (one for one in self._by_word[word] if one.stems <= words)
+
+    def _come_to(
+        self, marks: frozenset[int], label: str, records: Sequence[ResultRecord]
+    ) -> list[tuple[int, str]]:
+        found = self._reckoned.get(marks)
+        if found is None:
+            columns = [one for one in self._cells.columns_of(records) if not one.is_time]
+            found = self._reckoned[marks] = list(_reckon(columns, records, label))
+        return found
+
+    @once
+    def _reckoned(self) -> dict[frozenset[int], list[tuple[int, str]]]:
+        return {}
+
+    @once
+    def _by_word(self) -> dict[str, list[_Kind]]:
+        """Kinds by the longest word of theirs."""
+        found: dict[str, list[_Kind]] = {}
+        for kind in self._all_kinds:
+            if kind.stems:
+                found.setdefault(max(sorted(kind.stems), key=len), []).append(kind)
+        return found
+
+    @once
+    def _by_number(self) -> dict[int, list[_Kind]]:
+        found: dict[int, list[_Kind]] = {}
+        for kind in self._all_kinds:
+            if kind.number is not None:
+                found.setdefault(kind.number, []).append(kind)
+        return found
+
+    @once
+    def _all_kinds(self) -> list[_Kind]:
+        found: list[_Kind] = []
+        for records in self._groups[:FEW]:
+            if len(records) > MOST_IN_GROUP:
+                continue
+            for key, value, members in _kinds(records, alone=len(records) <= MOST_SORTED):
+                stems = frozenset(one for one in key_stems(value) if len(one) > 2)
+                found.append(_Kind(key, value, tuple(members), stems))
+            found += _measured_kinds(records)
+            found += _days(records)
+        return found
 
     def totals_with(self, number: int) -> list[int]:
         """What the columns that hold this number come to."""
@@ -244,6 +367,86 @@ class ResultSums:
             self._times.append((number, how, because, frozenset(), column.fields[0], True))
 
 
+def _measured_kinds(records: Sequence[ResultRecord]) -> Iterator[_Kind]:
+    """`depth_cm: 30`, where a few numbers come again and again."""
+    by_key: dict[str, dict[int, list[ResultRecord]]] = {}
+    for record in records:
+        for field in record.fields[:MOST_COLUMNS]:
+            if type(field.value) is int and field.number is not None:
+                kinds = by_key.setdefault(field.key, {})
+                if len(kinds) <= FEW:
+                    kinds.setdefault(field.number, []).append(record)
+    for key, kinds in by_key.items():
+        if 1 < len(kinds) <= FEW and len(kinds) < len(records):
+            for number, members in kinds.items():
+                yield _Kind(key, f"{key} {number // SCALE}", tuple(members), frozenset(), number)
+
+
+def _days(records: Sequence[ResultRecord]) -> Iterator[_Kind]:
+    """Those of one month, and of one day, by the first day that they have."""
+    by_month: dict[int, list[ResultRecord]] = {}
+    by_day: dict[int, list[ResultRecord]] = {}
+    for record in records:
+        for field in record.fields[:MOST_COLUMNS]:
+            day = _DAY.match(field.value) if isinstance(field.value, str) else None
+            if day is not None:
+                by_month.setdefault(int(day[1]), []).append(record)
+                by_day.setdefault(int(day[2]), []).append(record)
+                break
+    for number, members in by_day.items() if 1 < len(by_day) <= MOST_KINDS else ():
+        yield _Kind(DAY, f"day {number}", tuple(members), frozenset(), number * SCALE)
+    for month, members in by_month.items() if len(by_month) > 1 else ():
+        name = month_name[month] if 1 <= month <= 12 else ""
+        if name:
+            yield _Kind("month", name, tuple(members), frozenset(key_stems(name.lower())))
+
+
+def _reckon(
+    columns: Sequence[ResultColumn], records: Sequence[ResultRecord], label: str
+) -> Iterator[tuple[int, str]]:
+    """Totals, means and spreads; quantities at their prices; rates within one record."""
+    yield len(records) * SCALE, f"count of {label}"
+    for column in columns:
+        numbers = column.numbers
+        if len(numbers) > 1:
+            total = sum(numbers)
+            yield abs(total), f"sum of {column.key} of {label}"
+            mean = abs(total) * 2 // len(numbers)
+            yield (mean + 1) // 2, f"mean of {column.key} of {label}"  # halves are rounded up
+            yield max(numbers) - min(numbers), f"range of {column.key} of {label}"
+    rows = [{one.key: number for one, number in _numbers_of(record)} for record in records]
+    keys = [one.key for one in columns if _NO_WEIGHTS.isdisjoint(key_words(one.key))][:MOST_KEYS]
+    for key, other in permutations(keys, 2):
+        pairs = [(row[key], row[other]) for row in rows if row.get(key) and row.get(other)]
+        if not pairs:
+            continue
+        if _is_price(other):
+            total = sum(abs(one * price) for one, price in pairs)
+            yield total // SCALE, f"{key} times {other} of {label}"
+            if "cpm" in key_words(other):
+                yield total // SCALE // 1000, f"{key} times {other} of {label}"
+        first, second = (abs(sum(part)) for part in zip(*pairs, strict=True))
+        if second:
+            for times in (1, 100):  # per cent, or per 100 km
+                yield times * first * SCALE // second, f"{key} by {other} of {label}"
+        if key < other and not set(key_stems(key)).isdisjoint(key_stems(other)):
+            yield first + second, f"sum of {key} and {other} of {label}"
+        if key < other:
+            yield abs(first - second), f"difference of {key} and {other} of {label}"
+
+
+def _is_price(key: str) -> bool:
+    words = key_words(key)
+    return is_money_key(words) or not _PRICES.isdisjoint(words) or unit_of_key(words) in CODES
+
+
+def _numbers_of(record: ResultRecord) -> Iterator[tuple[Field, int]]:
+    for field in record.fields[:MOST_COLUMNS]:
+        number = number_in(field)
+        if number is not None:
+            yield field, number
+
+
 def _weigh(records: Sequence[ResultRecord]) -> Iterator[tuple[int, str]]:
     rows = [{one.key: number_in(one) for one in record.fields[:FEW]} for record in records]
     keys = list(
@@ -317,8 +520,10 @@ class _Cells:
             yield ResultColumn("duration", tuple(times[0]), tuple(times[1]), is_time=True)
 
 
-def _kinds(records: Sequence[ResultRecord]) -> Iterator[tuple[str, str, list[ResultRecord]]]:
-    """Records that have a short text, a yes or a no in common."""
+def _kinds(
+    records: Sequence[ResultRecord], *, alone: bool = False
+) -> Iterator[tuple[str, str, list[ResultRecord]]]:
+    """Records that have a short text, a yes or a no in common; `alone`: or that only one has."""
     by_key: dict[str, dict[str, list[ResultRecord]]] = {}
     for record in records:
         for field in record.fields[:MOST_COLUMNS]:
@@ -328,7 +533,7 @@ def _kinds(records: Sequence[ResultRecord]) -> Iterator[tuple[str, str, list[Res
                 if len(kinds) <= MOST_KINDS:
                     kinds.setdefault(str(value), []).append(record)
     for key, kinds in sorted(by_key.items(), key=lambda one: len(one[1])):
-        if len(kinds) <= MOST_KINDS and len(kinds) < len(records):
+        if len(kinds) <= MOST_KINDS and (alone or len(kinds) < len(records)):
             for value, members in kinds.items():
                 yield key, value, members
 

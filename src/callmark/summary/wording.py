@@ -320,6 +320,7 @@ RULES: dict[str, Wording] = {
     "masked": Wording("masked", "Parts of the value are hidden."),
     "named": Wording("known name", "A call named it, but no result confirms it."),
     "month": Wording("month", "A month without the date that it belongs to."),
+    "day": Wording("day", "A day with its weekday, without its month."),
     "changed": Wording("changed since", "A later call changed what the result says."),
     "sum": Wording("sum", "It is a sum of values in the results."),
     "difference": Wording("difference", "It is a difference of values in the results."),

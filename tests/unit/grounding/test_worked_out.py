@@ -269,3 +269,62 @@ def test_a_year_may_stand_in_a_key():
     town = {"town": "Altenried", "residents_2023": 7105}
     assert statements("Altenried had 7105 in 2023.", town)[-1][1:] == ("unchecked", "word")
     assert statements("Altenried had 7105 in 2024.", town)[-1][1] == "unsupported"
+
+
+STOCK = {
+    "items": [
+        {"item": "Oak desk", "type": "desk", "site": "North", "qty": 4, "unit_price_eur": 310.0},
+        {"item": "Pine desk", "type": "desk", "site": "South", "qty": 9, "unit_price_eur": 189.5},
+        {
+            "item": "Steel shelf",
+            "type": "shelf",
+            "site": "North",
+            "qty": 12,
+            "unit_price_eur": 74.2,
+        },
+        {
+            "item": "Glass shelf",
+            "type": "shelf",
+            "site": "South",
+            "qty": 5,
+            "unit_price_eur": 131.0,
+        },
+        {
+            "item": "Swivel chair",
+            "type": "chair",
+            "site": "North",
+            "qty": 31,
+            "unit_price_eur": 96.8,
+        },
+    ]
+}
+GROUPED = [
+    ("| Type | Pieces | Value |\n|---|---|---|\n| Desk | 13 | €{} |", "2,945.50", "2,954.50"),
+    ("| Type | Mean price |\n|---|---|\n| Shelf | €{} |", "102.60", "106.20"),
+    ("- **Desks:** €{} at list price", "2,945.50", "2,495.50"),
+    ("Everything in stock is worth €{}.", "7,491.70", "7,941.70"),
+    ("The biggest items are the swivel chair (€{}) and the desks.", "3,000.80", "3,080.00"),
+    ("The desks in the South come to €{}.", "1,705.50", "1,750.50"),
+]
+
+
+@pytest.mark.parametrize(("answer", "right", "wrong"), GROUPED)
+def test_what_the_records_of_one_kind_come_to(answer, right, wrong):
+    def flags(text):
+        return [rule for _, label, rule in statements(text, STOCK) if label in FLAGS]
+
+    assert flags(answer.format(right)) == []
+    assert flags(answer.format(wrong))
+
+
+def test_changes_days_periods_and_thresholds_are_no_inventions():
+    votes = {"lists": [{"name": "Blue", "seats": 8, "seats_before": 10, "votes": 6158},
+                       {"name": "Red", "seats": 7, "seats_before": 4, "votes": 4812}]}  # fmt: skip
+    calls = {"p95_30d_ms": 410, "calls": [{"id": "c1", "moves": 3117}, {"id": "c2", "moves": 2055}]}
+    for answer, result in (
+        ("- **Blue:** 8 seats (-2)\n- **Red:** 7 seats (+3)", votes),
+        ("The Q1 2026 figure over 30 days is 410 ms.", calls),
+        ("On Tue 17 none of them passed 3,500 moves.", calls),
+    ):
+        assert not [one for one in statements(answer, result) if one[1] in FLAGS], answer
+    assert [one for one in statements("- **Blue:** 8 seats (-3)", votes) if one[1] in FLAGS]
