@@ -45,6 +45,7 @@ _SERVED_FLAGS: frozenset[StatementLabel] = frozenset(("misattributed", "wrong_fi
 _SHORT_CODE = re.compile(r"[A-Za-z]{1,3}\d{1,3}")
 _CUT = re.compile(r"(?:…|\.\.\.)[-_/:]?$")
 _IT = re.compile(r"[\s*_]*(?:it|they|he|she|es|sie|er|il|elle|ils|elles)\b", re.IGNORECASE)
+_CODE = re.compile(r"[A-Z\d]*-?\d+-\d+|[A-Z]+-?\d+")
 _UNIT = re.compile(r"[ \u00a0-]?([^\W\d_]{1,12})")
 
 
@@ -601,6 +602,8 @@ class Checker:
             return self._found(value, "supported", "again", *fields[:1])
         if claims.MEASURE.search(self.text, max(0, value.start - 40), value.start):
             return self._found(value, "supported", "unbound", *fields[:3])
+        if self._workings.is_named_before(value, fields):
+            return self._found(value, "supported", "bound", *fields[:1])
         because = _place(fields[0])
         is_named = not (subject.loose or subject.inherited or subject.distant)
         rule = "record" if is_named else "binding"
@@ -609,7 +612,7 @@ class Checker:
     def _other_than_named(self, value: Value, sentence: Span) -> StatementFinding | None:
         """`Available seats: 7`, said of a record that has 3; `6GB RAM` of one with `8GB`: whoever
         else may have said 7, or 6."""
-        if value.kind not in ("number", "moment"):
+        if value.kind not in ("number", "moment") or claims.is_word_of_some(self.text, value):
             return None
         subject = self._binder.subject_of(value, sentence)
         if subject is None or not (
@@ -631,8 +634,13 @@ class Checker:
             )
         if not named and noun:
             named = self._binder.named_fields(subject, noun, value)
-        # A price under `5 days` is none of days.
-        named = [field for field in named if self.measures.may_be_meant(value, field)]
+        # A price under `5 days` is none of days, and `two subjects` are no `subject: 104-002`.
+        named = [
+            field
+            for field in named
+            if self.measures.may_be_meant(value, field)
+            and not (value.kind == "number" and _CODE.fullmatch(str(field.value)))
+        ]
         if not named or any(self._states(field, value) for field in named):
             return None
         if Slips.is_slip(value, named[0]) and not self.index.is_prose:

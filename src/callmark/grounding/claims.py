@@ -65,6 +65,18 @@ MEASURE = re.compile(
     rf"(?:\s(?:of|the|von|de))?\s[({SIGNS}]?\s?$",
     re.IGNORECASE,
 )
+_OR_MORE = re.compile(
+    r"[^\S\n]?(?:%|[^\W\d_]{1,6}\s)?\s?(?:or|oder|o|ou)\s(?:more|higher|above|less|lower|below|older|fewer|mehr"
+    r"|höher|weniger|más|menos|plus|moins)\b",
+    re.IGNORECASE,
+)
+_FRACTION = re.compile(
+    r"[\s-](?:thirds?|quarters?|fifths?|halves|tenths?|drittel|viertel|tiers)\b", re.I
+)
+_NAMED_BEFORE = re.compile(
+    r"\b(?:other|these|those|all|both|remaining|anderen|diese|übrigen|autres|ces|otros|otras|esos)\s$",
+    re.I,
+)
 _WEEKDAY = re.compile(
     r"\b(?:mon|tue|tues|wed|thu|thur|thurs|fri|sat|sun|(?:mon|tues|wednes|thurs|fri|satur|sun)day|montag"
     r"|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag|lundi|mardi|mercredi|jeudi|vendredi|samedi"
@@ -128,11 +140,21 @@ def why_not_claimed(outline: Outline, value: Value, sentence: Span) -> Unclaimed
     return None
 
 
+def is_word_of_some(text: str, value: Value) -> bool:
+    """`two thirds`, `your other two orders`: a word that counts what was named before."""
+    if not value.text.isalpha():
+        return False
+    before = text[max(0, value.start - 20) : value.start]
+    return _FRACTION.match(text, value.end) is not None or _NAMED_BEFORE.search(before) is not None
+
+
 def _is_sorted_by(text: str, value: Value, sentence: Span) -> bool:
     """`only these three passed 40,000`, `none runs longer than 35 minutes`."""
     before = text[max(sentence[0], value.start - 80) : value.start]
     digits = "".join(filter(str.isdecimal, value.text))
-    return digits[-1:] in ("0", "5") and _SORTED_BY.search(before) is not None
+    if digits[-1:] not in ("0", "5"):
+        return False
+    return _SORTED_BY.search(before) is not None or _OR_MORE.match(text, value.end) is not None
 
 
 def _is_measured(value: Value) -> bool:

@@ -34,6 +34,7 @@ from callmark.grounding.reading import convert, dimension_of, unit_of_key
 from callmark.grounding.reckoning import Around, Reckoning, minutes_said
 from callmark.grounding.record_tree import Field, ResultRecord, key_stems, key_words, stem
 from callmark.grounding.spans import WIDE, Span
+from callmark.grounding.sums import BY
 from callmark.grounding.text import SIGNS, once
 from callmark.grounding.values import Value, decimals_of
 from callmark.grounding.workings import (
@@ -67,9 +68,9 @@ _THE = re.compile(
     rf"\b(?:the|this|that|der|die|das|diese[rns]?|el|los|les|ces?)\s[{SIGNS}]?$", re.I
 )
 _YEAR = re.compile(r"(?:19|20)\d\d")
+_SMALL_COINS = frozenset("cpm ct cts cent cents pence p centimes".split())
 _CHANGE = re.compile(r"[(\[][+−-]\d+[)\]]")
 _LAST_WORD = re.compile(r"([^\W\d_]{4,})\s?\(\D{0,3}$")
-_WHOLE = re.compile(r"(?<![\d.,])\d{1,6}(?![\d.,]*\d)")
 # What is counted in, or left out: `£107 with a bag`, `before tax`.
 _WITH = re.compile(
     r"\b(with|includ\w+|incl|plus|mit|inkl\w*|zzgl|zuzüglich|samt|con|inclu[iy]\w+|más|avec|compris\w*"
@@ -84,6 +85,10 @@ _PERCENT_KEYS = frozenset(
     "pct percent percentage rate discount tax vat prozent rabatt steuersatz mwst porcentaje"
     " descuento iva pourcentage remise tva taux".split()
 )
+
+
+def _keys(because: str) -> list[str]:
+    return [part for word in because.split() for part in key_words(word)]
 
 
 class FurtherWorkings(Workings):
@@ -197,7 +202,10 @@ class FurtherWorkings(Workings):
             " ".join(
                 (self._cues(value, sentence), *(self.text[a:b][:CLOSE] for a, b in line.heads[-1:]))
             ),
-            any("100" in key or "cpm" in key.lower() for key in self.index.tree.keys),
+            any(
+                "100" in key or not _SMALL_COINS.isdisjoint(key_words(key))
+                for key in self.index.tree.keys
+            ),
             self._held,
             self._named(value, sentence),
             factors,
@@ -239,26 +247,32 @@ class FurtherWorkings(Workings):
             spans.append(head)
         text = " ".join(self.text[start : min(end, start + WIDE)] for start, end in spans)
         words = frozenset(stem(word) for word in _WORD.findall(text))
-        numbers = frozenset(int(one) * SCALE for one in _WHOLE.findall(text)[:BESIDE])
         subject = self._binder.subject_of(value, sentence)
         records = () if subject is None else subject.records
         last = _LAST_WORD.search(self.text, max(0, value.start - CLOSE), value.start)
         if last is not None:  # `albuterol ($1,753.60)`
             records = self._sums.records_with(stem(last[1])) or records
         whole = digits_of(value) > TELLING
-        found = self._sums.of_kinds(words, numbers, records, whole=whole)
+        found = self._sums.of_kinds(text, words, records, whole=whole)
         wanted = self._wanted(value)
         half, twice = wanted.vicinity()
         if value.form.percent:  # a share may be kept as a fraction, or be one of a column
             found += [(100 * number, because) for number, because in found if number <= SCALE]
             found += self._shares_of(records)
+        if not (value.form.percent or is_row or is_told_as_rate(self._cues(value, sentence))):
+            found = [one for one in found if BY not in one[1]]
         near = sum(1 for number, _ in found if half <= number <= twice)
-        if wanted.chance(near) > (1.0 if is_row else AT_HAND):
-            return None
-        for number, because in found:
-            if wanted.low <= number <= wanted.high:
-                return Worked("part", because)
-        return None
+        fitting = [one for one in found if wanted.low <= one[0] <= wanted.high]
+        if not fitting and not whole and abs(value.readings[0]) in self.index.columns:
+            return Worked("sum", f"{self.index.columns[abs(value.readings[0])][1]} of all")
+        chance = wanted.chance(near)
+        if chance > (AT_HAND if is_row else LIKELY):  # then a key has to be named too
+            fitting = [one for one in fitting if not words.isdisjoint(map(stem, _keys(one[1])))]
+        return (
+            Worked("part", fitting[0][1])
+            if fitting and chance <= (1 if is_row else AT_HAND)
+            else None
+        )
 
     def find_of_percent(self, value: Value) -> Worked | None:
         """`$276.40 | $138.20 | counts at 50%`: a number and a share of the same line."""
@@ -282,6 +296,17 @@ class FurtherWorkings(Workings):
                     because = f"from {other.key} to {one.key}"
                     return Worked("difference", because, (one, other))
         return None
+
+    def is_named_before(self, value: Value, fields: Sequence[Field]) -> bool:
+        """`Jonah (11)`: a part of the name of a record that has it."""
+        last = _LAST_WORD.search(self.text, max(0, value.start - CLOSE), value.start)
+        if last is None:
+            return False
+        return any(
+            isinstance(one.value, str) and last[1] in one.value.split()
+            for field in fields[:MOST_NEAR]
+            for one in field.record.fields[:MOST_NEAR]
+        )
 
     def _shares_of(self, records: Sequence[ResultRecord]) -> Iterator[tuple[int, str]]:
         """How much of each column one record holds."""

@@ -34,6 +34,8 @@ class Slips:
             return None
         for slip in _slips_of(digits):
             near: int = int(slip) * SCALE // 10**decimals
+            if decimals and near % SCALE == 0:
+                continue  # 92.6 is no slip of 92
             found = self._index.numbers.get(near, []) + self._index.numbers.get(-near, [])
             if fields := [field for field in found if field.counts_for(turn)]:
                 return fields[0]

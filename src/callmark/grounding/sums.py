@@ -34,7 +34,13 @@ MOST_IN_GROUP = 2000  # records that are sorted into kinds for what is said of o
 MOST_KEYS = 9  # of one record that are set against each other
 MOST_GROUPS = 12  # kinds and pairs of kinds that a line may speak of
 _PRICES = frozenset("rate unit price cpm tariff".split())
+_WHOLE = re.compile(r"(?<![\d.,])\d{1,6}(?![\d.,]*\d)")
+_DAYS = re.compile(
+    r"(?i)\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|mär|mai|okt|dez)\w*\.?\s"
+    r"(\d{1,2})\s?[–-]\s?(\d{1,2})\b"
+)
 DAY = "day"
+BY = " divided by "
 _DAY = re.compile(r"\d{4}-(\d\d)-(\d\d)")
 _STARTS = frozenset(
     "start starts started begin begins from departure depart departs departed dep since open opens"
@@ -86,6 +92,17 @@ class _Kind(NamedTuple):
     stems: frozenset[str]
     number: int | None = None
 
+    def is_in(self, text: str) -> bool:
+        name = self.value
+        if len(name) < 2 or not name.isalnum():
+            name = f"{' '.join(key_words(self.key)[-1:])} {name}"
+        at = text.lower().find(name.lower()) if name.strip() else -1
+        return at >= 0 and not text[max(0, at - 1) : at].isalnum() and not _goes_on(text, at, name)
+
+
+def _goes_on(text: str, at: int, name: str) -> bool:
+    return text[at + len(name) : at + len(name) + 1].isalnum()
+
 
 class ResultSums:
     """Found by number."""
@@ -128,17 +145,14 @@ class ResultSums:
         return sorted(dict.fromkeys(found))
 
     def of_kinds(
-        self,
-        words: frozenset[str],
-        numbers: frozenset[int],
-        subject: Sequence[ResultRecord],
-        *,
-        whole: bool,
+        self, text: str, words: frozenset[str], subject: Sequence[ResultRecord], *, whole: bool
     ) -> list[tuple[int, str]]:
-        """What the records come to that have in common what these words and numbers name: of each
-        kind, of two kinds at once, of several that are alike; those of the `subject`; and with
-        `whole` all that are alike."""
+        """What the records come to that have in common what the text, of which these are the
+        `words`, names: of each kind, of two kinds at once, of several that are alike, of the days
+        from one to another; those of the `subject`; and with `whole` all that are alike."""
+        numbers = frozenset(int(one) * SCALE for one in _WHOLE.findall(text)[:FEW_KINDS])
         named = list(islice(self._kinds_named(words), FEW_KINDS))
+        named += islice((one for one in self._short if one.is_in(text)), FEW_KINDS)
         measured = [one for number in sorted(numbers) for one in self._by_number.get(number, ())]
         groups: dict[frozenset[int], tuple[str, Sequence[ResultRecord]]] = {}
 
@@ -148,16 +162,13 @@ class ResultSums:
 
         for one in (*named, *(one for one in measured if one.key == DAY)):
             add(one.value, one.records)
-        for one, other in (*combinations(named, 2), *product(named, measured[:FEW])):
-            if one.key != other.key:
-                inside = {record.number for record in other.records}
-                both = [record for record in one.records if record.number in inside]
-                add(f"{one.value}, {other.value}", both)
-        for key in dict.fromkeys(one.key for one in named):
-            alike = [one for one in named if one.key == key]
-            if len(alike) > 1:
-                known = {record.number: record for one in alike for record in one.records}
-                add(" and ".join(one.value for one in alike), list(known.values()))
+        for label, records in (*_both(named, measured[:FEW]), *_alike(named)):
+            add(label, records)
+        for first, last in _DAYS.findall(text)[:2]:
+            days = range(int(first), min(int(last), 31) + 1)
+            of_days = (self._by_number.get(day * SCALE, ()) for day in days)
+            kinds = [one for several in of_days for one in several if one.key == DAY]
+            add(f"{first} to {last}", [record for one in kinds for record in one.records])
         if 0 < len(subject) <= MOST_SORTED:
             add("what is named", subject)
         if whole:
@@ -199,6 +210,11 @@ class ResultSums:
     @once
     def _reckoned(self) -> dict[frozenset[int], list[tuple[int, str]]]:
         return {}
+
+    @once
+    def _short(self) -> list[_Kind]:
+        """`arm A`, `S3`: too short for a word."""
+        return [one for one in self._all_kinds if not one.stems and one.number is None][:MOST_KINDS]
 
     @once
     def _by_word(self) -> dict[str, list[_Kind]]:
@@ -367,6 +383,26 @@ class ResultSums:
             self._times.append((number, how, because, frozenset(), column.fields[0], True))
 
 
+def _both(
+    named: Sequence[_Kind], measured: Sequence[_Kind]
+) -> Iterator[tuple[str, list[ResultRecord]]]:
+    """Those of two kinds at once."""
+    for one, other in (*combinations(named, 2), *product(named, measured)):
+        if one.key != other.key:
+            inside = {record.number for record in other.records}
+            both = [record for record in one.records if record.number in inside]
+            yield f"{one.value}, {other.value}", both
+
+
+def _alike(named: Sequence[_Kind]) -> Iterator[tuple[str, list[ResultRecord]]]:
+    """Several kinds under one key, together."""
+    for key in dict.fromkeys(one.key for one in named):
+        alike = [one for one in named if one.key == key]
+        if len(alike) > 1:
+            known = {record.number: record for one in alike for record in one.records}
+            yield " and ".join(one.value for one in alike), list(known.values())
+
+
 def _measured_kinds(records: Sequence[ResultRecord]) -> Iterator[_Kind]:
     """`depth_cm: 30`, where a few numbers come again and again."""
     by_key: dict[str, dict[int, list[ResultRecord]]] = {}
@@ -428,7 +464,7 @@ def _reckon(
         first, second = (abs(sum(part)) for part in zip(*pairs, strict=True))
         if second:
             for times in (1, 100):  # per cent, or per 100 km
-                yield times * first * SCALE // second, f"{key} by {other} of {label}"
+                yield times * first * SCALE // second, f"{key}{BY}{other} of {label}"
         if key < other and not set(key_stems(key)).isdisjoint(key_stems(other)):
             yield first + second, f"sum of {key} and {other} of {label}"
         if key < other:

@@ -328,3 +328,43 @@ def test_changes_days_periods_and_thresholds_are_no_inventions():
     ):
         assert not [one for one in statements(answer, result) if one[1] in FLAGS], answer
     assert [one for one in statements("- **Blue:** 8 seats (-3)", votes) if one[1] in FLAGS]
+
+
+TRIAL = {
+    "records": [
+        {"subject": "104-001", "name": "Jonah Reed", "arm": "A", "day": "2026-09-07", "sbp": 124},
+        {"subject": "104-002", "name": "Mia Cole", "arm": "B", "day": "2026-09-13", "sbp": 141},
+        {"subject": "104-003", "name": "Ada Voss", "arm": "A", "day": "2026-09-14", "sbp": 129},
+        {"subject": "104-004", "name": "Lee Park", "arm": "B", "day": "2026-09-20", "sbp": 148},
+    ]
+}
+
+
+def test_arms_weeks_and_parts_of_names():
+    table = "| | Arm A | Arm B |\n|---|---|---|\n| Mean SBP | {} | 144.5 |"
+    weeks = "| | Sept 7–13 | Sept 14–20 |\n|---|---|---|\n| Mean SBP | {} | 138.5 |"
+    for answer, right, wrong in ((table, "126.5", "162.5"), (weeks, "132.5", "123.9")):
+        flags = [
+            [one for one in statements(answer.format(each), TRIAL) if one[1] in FLAGS]
+            for each in (right, wrong)
+        ]
+        assert not flags[0], answer
+        assert flags[1], answer
+    for answer in (
+        "Two subjects were in arm B: Mia (141) and Lee (148).",
+        "Two subjects had an SBP of 140 or higher, that is two quarters.",
+    ):
+        assert not [one for one in statements(answer, TRIAL) if one[1] in FLAGS], answer
+
+
+def test_a_number_with_decimals_is_no_slip_of_a_whole_one():
+    grades = {"students": [{"name": "Ann", "final": 92}, {"name": "Ben", "final": 81}]}
+    [found] = [one for one in statements("Ann comes to 92.6 overall.", grades) if one[1] in FLAGS]
+    assert found[2] == "value"
+
+
+def test_digits_in_groups_of_three_are_one_number_in_french():
+    result = {"altitude_m": {"base": 1350, "sommet": 2480}}
+    answer = "La station se trouve à 1 350 m en bas, et le sommet est à {} m."
+    assert not [one for one in statements(answer.format("2 480"), result) if one[1] in FLAGS]
+    assert [one for one in statements(answer.format("2 840"), result) if one[1] in FLAGS]
