@@ -607,7 +607,7 @@ def share_of(wanted: Wanted, part: int, wholes: Sequence[int], at_most: float) -
     """A part as a share of one of a few wholes."""
 
     def steps(numbers: Sequence[int]) -> Iterator[Step]:
-        for whole in numbers:
+        for whole in numbers if part else ():
             if whole != part:
                 yield from shares((part, whole))
 

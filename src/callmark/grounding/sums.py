@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from calendar import month_name
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -38,6 +37,9 @@ _WHOLE = re.compile(r"(?<![\d.,])\d{1,6}(?![\d.,]*\d)")
 _DAYS = re.compile(
     r"(?i)\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|mär|mai|okt|dez)\w*\.?\s"
     r"(\d{1,2})\s?[–-]\s?(\d{1,2})\b"
+)
+_MONTHS = (
+    "january february march april may june july august september october november december".split()
 )
 DAY = "day"
 BY = " divided by "
@@ -432,9 +434,9 @@ def _days(records: Sequence[ResultRecord]) -> Iterator[_Kind]:
     for number, members in by_day.items() if 1 < len(by_day) <= MOST_KINDS else ():
         yield _Kind(DAY, f"day {number}", tuple(members), frozenset(), number * SCALE)
     for month, members in by_month.items() if len(by_month) > 1 else ():
-        name = month_name[month] if 1 <= month <= 12 else ""
-        if name:
-            yield _Kind("month", name, tuple(members), frozenset(key_stems(name.lower())))
+        if 1 <= month <= 12:
+            name = _MONTHS[month - 1]
+            yield _Kind("month", name, tuple(members), frozenset(key_stems(name)))
 
 
 def _reckon(

@@ -368,3 +368,9 @@ def test_digits_in_groups_of_three_are_one_number_in_french():
     answer = "La station se trouve à 1 350 m en bas, et le sommet est à {} m."
     assert not [one for one in statements(answer.format("2 480"), result) if one[1] in FLAGS]
     assert [one for one in statements(answer.format("2 840"), result) if one[1] in FLAGS]
+
+
+def test_a_share_of_nothing_is_worked_out_of_nothing():
+    result = {"open": 0, "total": 31, "closed": 31}
+    labels = [label for _, label, _ in statements("0 (about 17%) of the 31 are open.", result)]
+    assert labels[0] in GOOD
