@@ -294,6 +294,9 @@ def _next(places: ImportPaths, report: ImportReport, *, expects: bool) -> Iterat
         yield line(f"then: {run}", "quiet")
     else:
         yield line(f"next: {run}", "quiet")
+    if counts.answers:  # which `run` plays again; what it is for comes after that
+        asked = f"{files} --runner openai_http --base-url URL --model NAME"
+        yield line(f"with a model: callmark run --in {dataset}{asked}", "quiet")
 
 
 def describe_sources(report: ImportReport) -> str:

@@ -47,6 +47,7 @@ def find_baseless(
             based.update(here)
         elif one.label == "user_said":
             based[here[1]] += 1
+    unfollowed = _unfollowed(outline, findings)
     for one in findings:
         because = ""
         if _is_loose(one, outline.text):
@@ -61,7 +62,35 @@ def find_baseless(
                 because = "as with all values and words of its sentence"
         if because:
             one = one._replace(rule="baseless", because=f"{one.because}; {because}")
+        elif one.start in unfollowed:
+            one = one._replace(label="unchecked", rule="worked out", because="")
         yield one
+
+
+def _unfollowed(outline: Outline, findings: Sequence[StatementFinding]) -> set[int]:
+    """Where several numbers of one column of a table stand that nobody served, beside as many that
+    have a base: the column is worked out in a way that no rule follows. A single one that differs
+    from the way of its column is wrong."""
+    columns: dict[tuple[int, int], list[int]] = {}
+    based: Counter[int] = Counter()
+    loose: Counter[int] = Counter()
+    for one in findings:
+        line = outline.line_at(one.start)
+        head = outline.table_head(line) if outline.text.startswith("|", line.start) else None
+        if head is None:
+            continue
+        if one.label in GOOD:
+            based[head.start] += 1
+        elif one.rule == "value" and one.label == "unsupported":
+            column = outline.text.count("|", line.start, one.start)
+            loose[head.start] += 1
+            columns.setdefault((head.start, column), []).append(one.start)
+    return {
+        place
+        for (table, _), places in columns.items()
+        if len(places) >= FEWEST_LOOSE and based[table] >= loose[table]
+        for place in places
+    }
 
 
 def _is_foreign(text: str, sentence: Span, known: KnownWords, spare: int) -> bool:

@@ -294,7 +294,9 @@ class Checker:
         self, value: Value, sentence: Span, *, fewer: bool = True
     ) -> StatementFinding | None:
         because = self._things.find_miscount(value, sentence, fewer=fewer)
-        return self._found(value, "miscounted", "count", because=because) if because else None
+        if not because or self._workings.counts_a_kind(value, sentence):
+            return None
+        return self._found(value, "miscounted", "count", because=because)
 
     # --- matching
 
@@ -406,12 +408,7 @@ class Checker:
         if value.kind != "identifier" and not is_number:
             return None
         before = self.text[max(0, value.start - 40) : value.start]
-        is_period = claims.PERIOD.fullmatch(value.text) is not None  # `Q1 2026`
-        if (
-            self.index.names_a_key(value.key)
-            or is_period
-            or not any(map(str.isdecimal, value.text))
-        ):
+        if self.index.names_a_key(value.key) or claims.is_word(value.text):
             return self._found(value, "unchecked", "word")
         if claims.EXAMPLE.search(before):
             return self._found(value, "not_claimed", "example")

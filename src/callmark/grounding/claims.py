@@ -140,6 +140,11 @@ def why_not_claimed(outline: Outline, value: Value, sentence: Span) -> Unclaimed
     return None
 
 
+def is_word(text: str) -> bool:
+    """No identifier: it has no digit, or is `Q1` of a year."""
+    return not any(map(str.isdecimal, text)) or PERIOD.fullmatch(text) is not None
+
+
 def is_word_of_some(text: str, value: Value) -> bool:
     """`two thirds`, `your other two orders`: a word that counts what was named before."""
     if not value.text.isalpha():

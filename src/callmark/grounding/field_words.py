@@ -451,7 +451,8 @@ class Measures:
             field.value * SCALE - value.readings[0]
         ) <= max(TOLERANCE, abs(value.readings[0]) // 10**9):
             return True
-        return scale_of_key(key_words(field.key)) == value.form.factor
+        keys = (field.key, field.record.key)  # `loss_meur: {"100": 38.9}`
+        return any(scale_of_key(key_words(one)) == value.form.factor for one in keys)
 
     def converted(self, value: Value, half: int) -> Field | None:
         """A leaf that states the same in another unit; `half` a unit of the last stated digit."""

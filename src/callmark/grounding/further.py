@@ -33,7 +33,7 @@ from callmark.grounding.numbers import SCALE, TOLERANCE, decimal_text
 from callmark.grounding.reading import convert, dimension_of, unit_of_key
 from callmark.grounding.reckoning import Around, Reckoning, minutes_said
 from callmark.grounding.record_tree import Field, ResultRecord, key_stems, key_words, stem
-from callmark.grounding.spans import WIDE, Span
+from callmark.grounding.spans import WIDE, OutlineLine, Span
 from callmark.grounding.sums import BY
 from callmark.grounding.text import SIGNS, once
 from callmark.grounding.values import Value, decimals_of
@@ -69,6 +69,10 @@ _THE = re.compile(
 )
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _SMALL_COINS = frozenset("cpm ct cts cent cents pence p centimes".split())
+_SCALED = re.compile(
+    r"(?i)\b(?:millions?|mio|billions?|mrd|thousands?|tsd|millones|milliarden?)\b"
+    rf"|[{SIGNS}]\s?(?:m|k|bn)\b|\b(?:m|k|bn)\s?[{SIGNS}]"
+)
 _CHANGE = re.compile(r"[(\[][+−-]\d+[)\]]")
 _LAST_WORD = re.compile(r"([^\W\d_]{4,})\s?\(\D{0,3}$")
 # What is counted in, or left out: `£107 with a bag`, `before tax`.
@@ -246,6 +250,8 @@ class FurtherWorkings(Workings):
         if head is not None:
             spans.append(head)
         text = " ".join(self.text[start : min(end, start + WIDE)] for start, end in spans)
+        if head is not None:  # `| Pier | …` over `| A | …`
+            text = f"{self._row_name(line)} {text}"
         words = frozenset(stem(word) for word in _WORD.findall(text))
         subject = self._binder.subject_of(value, sentence)
         records = () if subject is None else subject.records
@@ -256,6 +262,14 @@ class FurtherWorkings(Workings):
         found = self._sums.of_kinds(text, words, records, whole=whole)
         wanted = self._wanted(value)
         half, twice = wanted.vicinity()
+        if value.form.factor > 1 or _SCALED.search(text):  # of thousands, in millions
+            own = [one for record in records[:1] for one in record.fields[:MOST_NEAR]]
+            found += [(one.number, one.key) for one in own if one.number]
+            found += [
+                (number * times // SCALE, because)
+                for number, because in found
+                for times in (SCALE * 1000, SCALE * 10**6, SCALE // 1000, SCALE // 10**6)
+            ]
         if value.form.percent:  # a share may be kept as a fraction, or be one of a column
             found += [(100 * number, because) for number, because in found if number <= SCALE]
             found += self._shares_of(records)
@@ -273,6 +287,18 @@ class FurtherWorkings(Workings):
             if fitting and chance <= (1 if is_row else AT_HAND)
             else None
         )
+
+    def counts_a_kind(self, value: Value, sentence: Span) -> bool:
+        """`All three loads`, in an item that is about those of one kind."""
+        line = self.outline.line_at(value.start)
+        start, end = (line.start, line.end) if line.level else sentence
+        words = frozenset(stem(word) for word in _WORD.findall(self.text[start:end][:WIDE]))
+        return self._sums.has_kind_of(words, value.readings[0] // SCALE)
+
+    def _row_name(self, line: OutlineLine) -> str:
+        top = self.outline.table_head(line)
+        cells = (self.text[one.start : one.end] for one in (top, line) if one is not None)
+        return " ".join(cell.split("|")[1].strip(" *") for cell in cells if "|" in cell[1:])
 
     def find_of_percent(self, value: Value) -> Worked | None:
         """`$276.40 | $138.20 | counts at 50%`: a number and a share of the same line."""

@@ -158,6 +158,8 @@ _MEASURED = frozenset(
     measurement mass area duration
     """.split()
 )
+_SCALE_LETTERS = {"k": 10**3, "t": 10**3, "m": 10**6, "mn": 10**6, "mio": 10**6, "bn": 10**9}
+_PERIODS = frozenset("week wk weekly day daily month monthly year".split())
 _SCALES = {
     "thousand": 10**3, "thousands": 10**3, "k": 10**3, "million": 10**6, "millions": 10**6,
     "mio": 10**6, "mn": 10**6, "billion": 10**9, "billions": 10**9, "bn": 10**9, "mrd": 10**9,
@@ -285,6 +287,10 @@ def unit_of_key(words: tuple[str, ...]) -> str:
         return ""
     if last.upper() in CODES and last not in ("all", "try", "php"):
         return last.upper()
+    if (scaled := _scaled_code(last)) is not None:
+        return scaled[1]
+    if last in _PERIODS and len(words) > 1 and words[-2] in _NAMES:  # `open_hours_week`
+        return _NAMES[words[-2]]
     if last == "min" and len(words) > 1 and _NOT_MINUTES.isdisjoint(words):
         return "min"
     if last in _KEY_CONTEXT:
@@ -319,7 +325,18 @@ def is_measured_key(words: tuple[str, ...]) -> bool:
 
 def scale_of_key(words: tuple[str, ...]) -> int:
     """`population_millions`: its numbers are millions."""
-    return next((_SCALES[word] for word in reversed(words) if word in _SCALES), 1)
+    for word in reversed(words):
+        if word in _SCALES:
+            return _SCALES[word]
+        if (scaled := _scaled_code(word)) is not None:
+            return scaled[0]
+    return 1
+
+
+def _scaled_code(word: str) -> tuple[int, str] | None:
+    """`meur`, `kusd`: how many of what."""
+    factor, code = _SCALE_LETTERS.get(word[:-3]), word[-3:].upper()
+    return None if factor is None or code not in CODES else (factor, code)
 
 
 LONGEST_LEAF = 20000  # characters of a text of a result whose number words and units are read

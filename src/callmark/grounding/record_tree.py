@@ -49,7 +49,7 @@ _NAMING = frozenset(
 _NOT_NAMING = frozenset("origin destination city status type state country first last".split())
 _DIGIT = re.compile(r"\d")
 # `30` of `downloads_30d`, and no part of an identifier.
-_KEY_NUMBER = re.compile(r"[A-Za-z][A-Za-z_]*?_?((?:19|20)\d\d|\d{2,3})(?:[A-Za-z_]+)?")
+_KEY_NUMBER = re.compile(r"(?:[A-Za-z][A-Za-z_]*?_?)?((?:19|20)\d\d|\d{2,3})(?:[A-Za-z_]+)?")
 _LETTER = re.compile(r"[^\W\d_]")
 _PERIOD = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)|(?<![^\W\d_])(?:Q[1-4]|H[12]|W\d\d)(?!\w)", re.I)
 _LETTERS = re.compile(r"[^\W\d_]{4}")

@@ -226,6 +226,9 @@ _STATUS_WORDS = frozenset(
 )
 
 
+_MANY_ARE = re.compile(r"\b\d+\s[^\W\d_]+s\s(?:were|are|have been)\s(?:[^\W\d_]+\s)?$", re.I)
+
+
 class SaidState(NamedTuple):
     """From `start` to `end` the answer says that something is what `field` says it is not."""
 
@@ -282,6 +285,8 @@ class StateFields:
         if not rows:
             return None
         clause = outline.clause_at(found.start())
+        if _MANY_ARE.search(outline.text, clause[0], found.start()):
+            return None  # `16 departures were scheduled`, of which one was cancelled
         place = Value(found.start(), found.end(), "quote", "")
         named = _named_in(outline.text, clause, rows)
         meant = named or rows

@@ -196,6 +196,10 @@ class ResultSums:
                 found.setdefault(word, {})[kind.value] = kind.records
         return found
 
+    def has_kind_of(self, words: frozenset[str], count: int) -> bool:
+        """Whether a kind that these words name has so many records."""
+        return any(len(one.records) == count for one in self._kinds_named(words))
+
     def _kinds_named(self, words: frozenset[str]) -> Iterator[_Kind]:
         for word in sorted(words & self._by_word.keys()):
             yield from (one for one in self._by_word[word] if one.stems <= words)

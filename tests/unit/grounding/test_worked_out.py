@@ -374,3 +374,32 @@ def test_a_share_of_nothing_is_worked_out_of_nothing():
     result = {"open": 0, "total": 31, "closed": 31}
     labels = [label for _, label, _ in statements("0 (about 17%) of the 31 are open.", result)]
     assert labels[0] in GOOD
+
+
+def test_scales_of_keys_and_of_columns():
+    treaty = {"retention_meur": 10.0, "limit_meur": 50.0, "loss_meur": {"100": 38.9, "250": 71.2}}
+    for answer in (
+        "The treaty pays €50 million above a retention of €10 million.",
+        "A 1-in-100 loss of €38.9 million stays within it.",
+    ):
+        assert not [one for one in statements(answer, treaty) if one[1] in FLAGS], answer
+    assert [one for one in statements("The treaty pays €50 billion.", treaty) if one[1] in FLAGS]
+    hours = {"branch": "Lindenau", "area_sqm": 295, "open_hours_week": 18}
+    said = statements("Lindenau opens 18 hours a week.", hours)
+    assert not [one for one in said if one[1] in FLAGS]
+
+
+def test_a_column_that_nobody_follows_is_left_open_and_one_cell_that_differs_is_not():
+    """The margins are worked out of costs that no rule puts together; the sums are followed."""
+    rows = [("Desk", 13, "2,945.50"), ("Shelf", 17, "1,545.40"), ("Chair", 31, "3,000.80")]
+
+    def flags(margins, values):
+        lines = ["| Type | Pieces | Value | Margin |", "|---|---|---|---|"]
+        for (name, pieces, _), value, margin in zip(rows, values, margins, strict=True):
+            lines.append(f"| {name} | {pieces} | €{value} | {margin} |")
+        said = statements("\n".join(lines), STOCK)
+        return [text for text, label, _ in said if label in FLAGS]
+
+    right = [value for _, _, value in rows]
+    assert flags(["€617.13", "€418.77", "€909.01"], right) == []
+    assert flags(["–", "–", "–"], ["2,954.50", *right[1:]]) == ["2,954.50"]
