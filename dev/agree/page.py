@@ -35,14 +35,18 @@ Wilson interval.
   carry. They missed much (of the places where an answer calls a business cozy or trendy against
   its record, about four in ten are not marked), so some of what is called a false alarm here is
   none, and an unmarked answer is not surely right.
-- **written**: episodes in 71 domains (hotels, lab values, payroll, CI runs, contracts …), right and
-  wrong answers to them, written by five authors who had not seen the rules; the authors are
-  language models. One in eight answers is German, Spanish or French. Rules were mended while
-  looking at four of the files (*seen*), the fourth late. Of the fifth (*unseen*) only totals were
-  looked at, and the firm flags on right answers, four then: `record` is advisory because of three
-  of them, and `misread` is not asked about what may be reckoned because of the fourth. When
-  `baseless` was written, the unsupported values of all right answers were looked at, those of
-  every other half too: its zero on them is no surprise. They ship in `dev/agree/written`.
+- **written**: episodes in 109 domains (hotels, lab values, payroll, CI runs, contracts …),
+  right and wrong answers to them, written by nine authors who had not seen the rules; the
+  authors are language models. One in eight answers is German, Spanish or French. Rules were
+  mended while looking at five of the files (*seen*). The last of these, 78 episodes, has long
+  analyses in every other one: sums, means and shares by kind over 10 to 40 records. Before a
+  rule was mended on it, 55 of its right answers had 363 flags, 5 a firm one; 61 of its 208
+  wrong statements were caught then, 57 are now. Of the other two (*unseen*; the second, of such
+  analyses, has ten) only totals were looked at, and the firm flags on right answers, four then:
+  `record` is advisory because of three of them, and `misread` is not asked about what may be
+  reckoned because of the fourth. When `baseless` was written, the unsupported values of all
+  right answers were looked at, those of every other half too: its zero on them is no surprise.
+  They ship in `dev/agree/written`.
 """
 PLANTING = """\
 ## Mistakes planted in real answers

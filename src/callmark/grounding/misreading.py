@@ -30,7 +30,8 @@ class Slips:
         digits = _digits_of(reading, decimals)
         if not 2 < len(digits) <= MOST_DIGITS or value.form.factor != 1:
             return None
-        if self._of_length[len(digits)] * len(digits) > MOST_CHANCE * 10 ** (len(digits) - 1):
+        telling = len(digits if decimals else digits.rstrip("0"))  # 398,000 has three of them
+        if self._of_length[telling] * telling > MOST_CHANCE * 10 ** (telling - 1):
             return None
         for slip in _slips_of(digits):
             near: int = int(slip) * SCALE // 10**decimals
@@ -59,7 +60,11 @@ class Slips:
         return Counter(
             length
             for number in self._index.numbers
-            for length in {len(str(abs(number) // SCALE)), len(_stated(abs(number)))}
+            for length in {
+                len(str(abs(number) // SCALE)),
+                len(_stated(abs(number))),
+                len(_stated(abs(number)).rstrip("0")),
+            }
         )
 
 
