@@ -18,7 +18,7 @@ from callmark.records.report import (
     Status,
     Verdict,
 )
-from callmark.records.statements import GOOD, StatementLabel
+from callmark.records.statements import GOOD, NEUTRAL, StatementLabel
 from callmark.reports.layout import (
     Block,
     Cell,
@@ -431,10 +431,12 @@ def _statements(
 
 
 def checked_text(by_label: Mapping[StatementLabel, int], flagged: int) -> str:
-    """`19 backed by results, 2 flagged, 49 unchecked`."""
+    """`19 backed by results, 2 flagged, 49 unchecked, 8 no claim`."""
     good = sum(count for label, count in by_label.items() if label in GOOD)
     unchecked = by_label.get("unchecked", 0)
-    return f"{good} backed by results, {flagged} flagged, {unchecked} unchecked"
+    neutral = sum(by_label.get(label, 0) for label in NEUTRAL)
+    other = f", {neutral} said by the user or no claim" if neutral else ""
+    return f"{good} backed by results, {flagged} flagged, {unchecked} unchecked{other}"
 
 
 def _changed(report: Report, texts: Sequence[str], results: str | None) -> Iterator[Block]:
