@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import date
 from functools import lru_cache
 from typing import NamedTuple
 from unicodedata import normalize
@@ -31,6 +32,16 @@ class Moment(NamedTuple):
     def groundable(self) -> bool:
         """States enough to be evidence: day and month, or the hour."""
         return self.has_day or self.hour is not None
+
+    @property
+    def weekday(self) -> int | None:
+        """Of a whole date; 0 is Monday."""
+        if self.year is None or self.month is None or self.day is None:
+            return None
+        try:
+            return date(self.year, self.month, self.day).weekday()
+        except ValueError:
+            return None
 
     def agrees(self, other: Moment) -> bool:
         """Does `other` state all that this one states, and the same?"""

@@ -30,7 +30,7 @@ from callmark.grounding.claims import MULTIPLIED
 from callmark.grounding.dates import Moment
 from callmark.grounding.match import is_earlier
 from callmark.grounding.numbers import SCALE, TOLERANCE, decimal_text
-from callmark.grounding.reading import convert, dimension_of, unit_of_key
+from callmark.grounding.reading import convert, dimension_of, scale_of_key, unit_of_key
 from callmark.grounding.reckoning import Around, Reckoning, minutes_said
 from callmark.grounding.record_tree import Field, ResultRecord, key_stems, key_words, stem
 from callmark.grounding.spans import WIDE, OutlineLine, Span
@@ -239,6 +239,10 @@ class FurtherWorkings(Workings):
         return self._asked[value.start]
 
     @once
+    def _has_scales(self) -> bool:
+        return any(scale_of_key(key_words(key)) > 1 for key in self.index.tree.keys)
+
+    @once
     def _asked(self) -> dict[int, Worked | None]:
         return {}
 
@@ -262,7 +266,7 @@ class FurtherWorkings(Workings):
         found = self._sums.of_kinds(text, words, records, whole=whole)
         wanted = self._wanted(value)
         half, twice = wanted.vicinity()
-        if value.form.factor > 1 or _SCALED.search(text):  # of thousands, in millions
+        if self._has_scales and (value.form.factor > 1 or _SCALED.search(text)):  # `_kusd`, in $m
             own = [one for record in records[:1] for one in record.fields[:MOST_NEAR]]
             found += [(one.number, one.key) for one in own if one.number]
             found += [

@@ -414,6 +414,7 @@ LONG_TEXT = 400  # characters of a text that tells a story
 DESCRIPTION = 200  # of one that describes something
 FEW_FIELDS = 8
 MOST_HYPHENS = 8  # of an identifier that may be named by its end
+FEW_TIMES = 3  # leaves with one time of day; which of more is meant?
 MAX_CANDIDATES = 200  # of one value; whatever stands more often can be bound to nothing
 _SHORT = 40
 _Key = TypeVar("_Key", int, str)
@@ -550,6 +551,25 @@ class RecordIndex:
         """The years in which some leaf has this day and month."""
         found = self.moments.get((moment.month, moment.day), ())
         return frozenset(other.year for other, _ in found if other.year is not None)
+
+    def weekdays_of(self, value: Value) -> frozenset[int]:
+        """Of the dates that have this day of the month, or this time."""
+        if value.text.isdecimal():
+            return self._weekdays_by_day.get(int(value.text), frozenset())
+        moment = value.moments[0] if value.moments else Moment()
+        known = self._minutes.get((moment.hour, None, None, moment.minute), ())
+        found = {one.weekday for one, _ in known}  # opening hours have a time without a date
+        is_clear = None not in found and len(known) <= FEW_TIMES
+        return frozenset(day for day in found if is_clear and day is not None)
+
+    @once
+    def _weekdays_by_day(self) -> dict[int, frozenset[int]]:
+        found: dict[int, set[int]] = {}
+        for key, moments in self.moments.items():
+            for one, _ in moments if len(key) == 2 else ():
+                if one.day is not None and one.weekday is not None:
+                    found.setdefault(one.day, set()).add(one.weekday)
+        return {day: frozenset(weekdays) for day, weekdays in found.items()}
 
     def is_year_before(self, digits: str) -> bool:
         """2025, where results of 2026 have a key for the year before."""

@@ -492,8 +492,11 @@ _BEFORE = re.compile(
 )
 # `May 17 (Friday)`, `May 17, a Friday`; in `May 17, Friday's menu` the day is another matter.
 _AFTER = re.compile(rf"\s?(?:\(|,\s(?:an?\s)?)(?P<day>{_ANY})\.?(?=[),.;:!?]|\s*$)", re.I | re.M)
+_BEFORE_TIME = re.compile(rf"(?<!\w)(?P<day>{_ANY}),?\s(?:at|um|a\slas|à)\s\*{{0,2}}$", re.I)
+_ENDS_DAY = re.compile(r"[*_]*(?:$|[,.;:)\n]|\s(?:at|um|ab|a\slas|à|from|von|[(–-]))")
 _NAMED_DAY = re.compile(rf"(?<!\w)(?:{_ANY})(?!\w)", re.I)
 YearsOf = Callable[[Moment], frozenset[int]]  # in which results know this day and month
+WeekdaysOf = Callable[[Value], frozenset[int]]  # of the dates that results know of such a day
 LONGEST = 22  # characters before a date that may name its day
 
 
@@ -510,22 +513,37 @@ class DayOfWeek(NamedTuple):
         return _NAMES[self.actual][1]
 
 
-def find_days(text: str, values: Iterable[Value], years_of: YearsOf) -> Iterator[DayOfWeek]:
-    """Every date of the text that stands beside a day of the week and whose year is known."""
+def find_days(
+    text: str, values: Iterable[Value], years_of: YearsOf, weekdays_of: WeekdaysOf
+) -> Iterator[DayOfWeek]:
+    """Every date of the text that stands beside a day of the week and whose year is known, and
+    what is no whole date: `Friday 27`, `on Monday at 18:20`."""
+    if not _NAMED_DAY.search(text):
+        return
     for value in values:
-        if value.kind != "moment" or not value.moments or not value.moments[0].has_day:
-            continue
         window = max(0, value.start - LONGEST)
+        if value.kind != "moment" or not value.moments or not value.moments[0].has_day:
+            is_day = value.kind == "number" and value.text.isdecimal() and len(value.text) < 3
+            pattern = _BEFORE if is_day else _BEFORE_TIME
+            named = pattern.search(text[window : value.start])
+            if is_day and not _ENDS_DAY.match(text, value.end):
+                named = None  # `on Friday 27 guests arrive`
+            actual = weekdays_of(value) if named is not None else frozenset()
+            if named is not None and actual:
+                day = _DAYS[named["day"].casefold()]
+                is_one = day if day in actual else min(actual)
+                yield DayOfWeek(window + named.start(), value.end, day, is_one)
+            continue
         before = _BEFORE.search(text[window : value.start])
         found = before or _AFTER.match(text, value.end)
         if found is None:
             continue
-        actual = _possible_weekdays(value.moments[0], years_of)
-        if len(actual) != 1:
+        possible = _possible_weekdays(value.moments[0], years_of)
+        if len(possible) != 1:
             continue
         start = window + before.start() if before else value.start
         end = value.end if before else found.end("day")
-        yield DayOfWeek(start, end, _DAYS[found["day"].casefold()], actual.pop())
+        yield DayOfWeek(start, end, _DAYS[found["day"].casefold()], possible.pop())
 
 
 def weekdays_in(text: str) -> Iterator[tuple[int, int, int]]:

@@ -315,7 +315,7 @@ def _check_weekdays(
         years = frozenset(one.year for one, _ in said if one.year is not None)
         return index.years_of(moment) or years or only
 
-    for day in find_days(reading.text, values, years_of):
+    for day in find_days(reading.text, values, years_of, index.weekdays_of):
         if day.named == day.actual:
             yield StatementFinding(day.start, day.end, "derived", "weekday")
         else:

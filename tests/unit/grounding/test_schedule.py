@@ -299,3 +299,37 @@ def test_hours_that_are_wrong_are_contradicted(hours, answer):
 def test_the_days_that_are_meant_are_quoted():
     answer = "It is open from 11 am to 9 pm every day, and until 11 pm on Fridays."
     assert ("until 11 pm on Fridays", "hours") in flags(answer, LATE_FRIDAY)
+
+
+SLOTS = {
+    "slots": [
+        {"start": "2026-11-25T17:40", "with": "Oscar"},
+        {"start": "2026-11-27T16:00", "with": "Nuria"},
+    ],
+    "desk": {"opens": "08:00", "since": "2026-11-24T08:00"},
+}
+
+
+@pytest.mark.parametrize(
+    ("answer", "wrong"),
+    [
+        ("Nuria has time el **{} 27 a las 16:00**.", ("viernes", "jueves")),
+        ("Nuria has time on {} at 16:00.", ("Friday", "Monday")),
+        ("Oscar has time on {} 25, at 17:40.", ("Wed", "Fri")),
+    ],
+)
+def test_a_weekday_beside_a_day_or_a_time_is_that_of_the_date(answer, wrong):
+    right, other = wrong
+    known = [
+        label for _, label, rule in statements(answer.format(right), SLOTS) if rule == "weekday"
+    ]
+    assert known == ["derived"]
+    found = [
+        label for _, label, rule in statements(answer.format(other), SLOTS) if rule == "weekday"
+    ]
+    assert found == ["contradicted"]
+
+
+def test_a_time_that_is_no_part_of_a_date_has_no_weekday():
+    for answer in ("The desk opens on Monday at 08:00.", "On Friday 25 guests come."):
+        assert not [rule for _, _, rule in statements(answer, SLOTS) if rule == "weekday"]
