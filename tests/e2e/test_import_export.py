@@ -42,7 +42,7 @@ def test_import_says_what_it_made_and_what_comes_next(callmark, talks, tmp_path)
     [kind] = report["unmapped"]
     assert (kind["kind"], kind["count"]) == ("tool_without_schema", 1)
     assert kind["places"] == [{"line": 1, "detail": "weather"}]
-    following = finished.stdout.partition("next: callmark ")[2].split()
+    following = finished.stdout.partition("next: callmark ")[2].splitlines()[0].split()
     ran = callmark(*following, "--out", "results.jsonl")
     assert ran.returncode in (0, 5), ran.stdout + ran.stderr
 
@@ -55,7 +55,11 @@ def test_an_import_that_expects_something_is_verified_first(callmark, tmp_path, 
     assert finished.returncode == 0, finished.stderr
     told, _, following = finished.stdout.partition("next: callmark ")
     assert "1 personal value is replaced by a made-up one" in told
-    verify, run = following.splitlines()
+    few = "1 sample is" if how == ("--expect", "observed") else "2 samples are"
+    assert f"{few} too few for most gates, which want 15" in told
+    assert ("--per-step makes a sample of each step" in told) == (how != ("--per-step",))
+    verify, run, model = following.splitlines()
+    assert model.startswith("with a model: callmark run --in data.jsonl --registry ")
     assert verify == "verify data.jsonl --registry data.tools.json --fixtures data.fixtures"
     verified = callmark(*verify.split())
     assert verified.returncode == 0, verified.stdout + verified.stderr

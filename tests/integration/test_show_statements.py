@@ -119,10 +119,13 @@ def test_json_holds_the_same(stated, capsys):
     assert (flag["text"], flag["rule"], flag["tier"]) == ("1840.6", "misread", "firm")
 
 
-def test_without_an_id_show_needs_statements(results):
-    with pytest.raises(UsageError, match="name a sample"):
-        show.main([str(results)])
-    with pytest.raises(UsageError, match="name a sample"):
+def test_without_an_id_show_lists_the_samples(stated, results, capsys):
+    assert show.main([str(stated)]) == 0
+    said = capsys.readouterr().out
+    assert "sample" in said.splitlines()[0]
+    assert any(line.split()[0] == "shifted" for line in said.splitlines())
+    assert f"next: callmark show {stated} ID" in said
+    with pytest.raises(UsageError, match="--json is for --statements"):
         show.main([str(results), "s1", "--json"])
 
 

@@ -97,6 +97,14 @@ def main(arguments: list[str]) -> int:
                 " each step has the whole conversation before it."
             )
         )
+    if done.provided:
+        blocks.append(
+            line(
+                f"{len(done.provided)} not accepted, because the model's provider ran a tool of its"
+                f" own there, which no fixture can stand for: {_named(done.provided)}. Accept them"
+                " by name if no call is right."
+            )
+        )
     write(blocks, sys.stdout)
     return 0
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from callmark.live.cleaning import LogCleaner
 
 SHOWN_PLACES = 3
+FEWEST = 15  # samples that a gate wants (--min-eligible-for-gates)
 DEFAULT_MAX_TURNS = 8  # of a run: a longer recording would be cut
 
 
@@ -186,7 +187,8 @@ def main(arguments: list[str]) -> int:
         hide=clean_detail,
     )
     told = (*_made(places, report), *_cleaned(cleaner), *unmapped_blocks(report))
-    following = _next(places, report, expects=_expects(options))
+    per_step = getattr(options, "per_step", False)
+    following = _next(places, report, expects=_expects(options), per_step=per_step)
     write((*told, line(), *following), sys.stdout)
     return 0
 
@@ -275,7 +277,9 @@ def _made(places: ImportPaths, report: ImportReport) -> Iterator[Block]:
         yield line(told if count else f"no {what}s in the source{left}")
 
 
-def _next(places: ImportPaths, report: ImportReport, *, expects: bool) -> Iterator[Block]:
+def _next(
+    places: ImportPaths, report: ImportReport, *, expects: bool, per_step: bool
+) -> Iterator[Block]:
     """A replay brings its own results along: whether the fixtures hold what is expected, only
     `verify` tries."""
     counts = report.counts
@@ -289,6 +293,10 @@ def _next(places: ImportPaths, report: ImportReport, *, expects: bool) -> Iterat
     if counts.turns > DEFAULT_MAX_TURNS:
         played += f" --max-turns {counts.turns}"
     run = f"callmark run --in {dataset}{played}"
+    if expects and counts.samples < FEWEST:
+        those = "1 sample is" if counts.samples == 1 else f"{counts.samples} samples are"
+        more = "" if per_step else "; --per-step makes a sample of each step"
+        yield line(f"{those} too few for most gates, which want {FEWEST}{more}", "quiet")
     if expects:
         yield line(f"next: callmark verify {dataset}{files}", "quiet")
         yield line(f"then: {run}", "quiet")

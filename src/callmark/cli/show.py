@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -9,12 +10,13 @@ from typing import TYPE_CHECKING
 
 from callmark.cli.options import CommandParser
 from callmark.errors import UsageError
-from callmark.reports.layout import line, write
+from callmark.reports.layout import Block, Cell, Table, line, one_line, write
 
 if TYPE_CHECKING:
     from callmark.records.results import Result
 
 RULED = 72  # between two conversations
+LISTED = 50  # samples, where none is named
 
 
 def build_parser() -> CommandParser:
@@ -25,7 +27,8 @@ def build_parser() -> CommandParser:
         answer, and what each statement rests on.
 
         Flags are marked in the answer and explained in one sentence each, with the
-        call, JSON path and value behind them. With --statements, see how many
+        call, JSON path and value behind them. Without an id, see which samples there
+        are. With --statements, see how many
         statements have each label, by which rule, and every flag. For a probe's JSON
         report, see its cases, or what both models wrote for one of them.
         """,
@@ -74,12 +77,48 @@ def main(arguments: list[str]) -> int:
     path = results_of(options.run)
     if options.statements:
         return _show_statements(path, options.id, options.trial, as_json=options.json)
-    if not options.id or options.json:
-        raise UsageError("show: name a sample (callmark show RUN ID), or give --statements")
+    if options.json:
+        raise UsageError("show: --json is for --statements")
+    if not options.id:
+        return _list_samples(path, options.trial)
     found = [find_result(path, sample_id, options.trial)[1] for sample_id in options.id]
     for number, result in enumerate(found):
         rule = [line(), line("─" * RULED, "quiet")] if number else []
         write([*rule, *show_blocks(result, full=options.full)], sys.stdout)
+    return 0
+
+
+def _list_samples(path: Path, trial: int) -> int:
+    """Those of the run, for whoever has no id yet."""
+    from callmark.store.files import read_results
+
+    rows: list[tuple[Cell, ...]] = []
+    more = 0
+    for result in read_results(path):
+        if result.trial != trial:
+            continue
+        stated = () if result.scores is None else result.scores.statements
+        if len(rows) == LISTED:
+            more += 1
+            continue
+        flags = sum(one.is_flag for one in stated)
+        unchecked = sum(one.label == "unchecked" for one in stated)
+        rows.append(
+            (
+                Cell(one_line(result.sample_id, 60)),
+                Cell(str(len(result.tool_trace))),
+                Cell(str(len(stated))),
+                Cell(str(flags), "warn" if flags else "plain"),
+                Cell(str(unchecked)),
+            )
+        )
+    blocks: list[Block] = [
+        Table(("sample", "calls", "statements", "flagged", "unchecked"), tuple(rows))
+    ]
+    if more:
+        blocks.append(line(f"and {more} more", "quiet"))
+    blocks.append(line(f"next: callmark show {shlex.quote(str(path))} ID", "quiet"))
+    write(blocks, sys.stdout)
     return 0
 
 

@@ -14,7 +14,14 @@ from callmark.datasets.seal import DATASET, sealed_line
 from callmark.errors import UsageError
 from callmark.records.jsontext import Json, want_list, want_object
 from callmark.records.problems import hint
-from callmark.records.samples import NO_ANSWER, NOT_ASKED, NOT_RECORDED, UNANSWERED, sample_id_of
+from callmark.records.samples import (
+    NO_ANSWER,
+    NOT_ASKED,
+    NOT_RECORDED,
+    PROVIDER_CALLS,
+    UNANSWERED,
+    sample_id_of,
+)
 from callmark.store.files import (
     Line,
     atomic_writer,
@@ -25,15 +32,17 @@ from callmark.store.files import (
     open_input,
 )
 
+# What `dataset import` puts down of a recording that shows less than there was.
+_MARKS = (UNANSWERED, NO_ANSWER, NOT_ASKED, PROVIDER_CALLS)
 # What `dataset import` puts down because it was observed.
 _OBSERVED = ("observed", "call_sequence", "call_match", "required_facts", NO_ANSWER)
 
 
 class Acceptance(msgspec.Struct, frozen=True):
     """How many samples were accepted and rejected, and how many are still merely observed. `holes`,
-    `silent`, `unasked` and `cut` of these were to be accepted too, but the log lacks the result of
-    a call of theirs, an answer after the last result, or what was asked, or the user spoke out of
-    turn."""
+    `silent` and `unasked` of these were to be accepted too, but the log lacks the result of a call
+    of theirs, an answer after the last result, or what was asked; in those of `cut` the user spoke
+    out of turn, in those of `provided` the model's provider ran a tool of its own."""
 
     accepted: int
     rejected: int
@@ -42,6 +51,7 @@ class Acceptance(msgspec.Struct, frozen=True):
     silent: tuple[str, ...] = ()
     unasked: tuple[str, ...] = ()
     cut: tuple[str, ...] = ()
+    provided: tuple[str, ...] = ()
 
 
 Judge = Callable[[Item], Item]
@@ -54,6 +64,7 @@ def accept_item(item: Item) -> Item:
         return item
     metadata.pop(NO_ANSWER, None)  # who accepts it wants an answer there
     metadata.pop(NOT_ASKED, None)
+    metadata.pop(PROVIDER_CALLS, None)
     if not metadata.get("call_sequence"):
         metadata.pop("call_sequence", None)
         given = metadata.get("checks") or []
@@ -66,9 +77,10 @@ def is_incomplete(item: Item) -> bool:
     """Whether the log that the item comes from lacks the result of a call, an answer after the last
     one, or what was asked, be it that `user_turns` cannot ask it. Nobody can build an answer on the
     first, of the second its own recording has none, and no model can be asked the third, so the
-    item stays what was observed, unless somebody accepts it by name."""
+    item stays what was observed, unless somebody accepts it by name. So does one in which the
+    provider ran a tool of its own: that no call was made says nothing there."""
     metadata = want_object(item.get("metadata"))
-    marked = any(metadata.get(name) for name in (UNANSWERED, NO_ANSWER, NOT_ASKED))
+    marked = any(metadata.get(name) for name in _MARKS)
     return marked or _asks_nothing(item.get("prompt"))
 
 
@@ -106,7 +118,8 @@ def accept_observed(
     silent = tuple(one.sample_id for one in left if one.metadata.get(NO_ANSWER))
     unasked = tuple(one.sample_id for one in left if _asks_nothing(one.prompt))
     cut = tuple(one.sample_id for one in left if one.metadata.get(NOT_ASKED))
-    without = {*refused, *holes, *silent, *unasked, *cut}
+    provided = tuple(one.sample_id for one in left if one.metadata.get(PROVIDER_CALLS))
+    without = {*refused, *holes, *silent, *unasked, *cut, *provided}
     chosen = frozenset({*observed} - without if ids is None else ids)
     unknown = sorted((chosen | refused).difference(observed))
     if unknown:
@@ -129,7 +142,7 @@ def accept_observed(
         for data in _body(dataset, judged, header):
             stream.write(data)
     still = len(observed) - len(judged)
-    return Acceptance(len(chosen), len(refused), still, holes, silent, unasked, cut)
+    return Acceptance(len(chosen), len(refused), still, holes, silent, unasked, cut, provided)
 
 
 def _header_of(dataset: Path) -> tuple[Line, Item] | None:

@@ -235,6 +235,8 @@ NOT_RECORDED = "(what was asked is not recorded)"
 UNANSWERED = "unanswered_calls"
 # What an import puts down where the user said more than `user_turns` can ask.
 NOT_ASKED = "user_turns_lost"
+# What an import puts down where the model's provider ran a tool of its own.
+PROVIDER_CALLS = "provider_calls"
 # What an import puts down where nothing is said after the last result.
 NO_ANSWER = "ends_without_answer"
 DEFAULT_STRICT_KEYS = ("summary", "lines", "count", "top_k", "results", "hits", "content")

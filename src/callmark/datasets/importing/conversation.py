@@ -17,7 +17,7 @@ from callmark.datasets.importing.catalogue import SourceOffer, name_of_spec, spe
 from callmark.datasets.importing.desk import Desk, Imported, Object
 from callmark.datasets.schema import metadata_problems
 from callmark.records.jsontext import Json, canonical_json, digest, parse_json, want_text
-from callmark.records.samples import NOT_ASKED, NOT_RECORDED, UNANSWERED
+from callmark.records.samples import NOT_ASKED, NOT_RECORDED, PROVIDER_CALLS, UNANSWERED
 from callmark.records.seams import Reply
 from callmark.records.trace import TraceEntry
 from callmark.runners.messages import replies_of, text_of
@@ -31,7 +31,8 @@ class Talk(msgspec.Struct, frozen=True, kw_only=True):
     what is right; `metadata`: the source's own; `about`: the rest that it says of the sample, and
     `scores`: of this trial. `tools` None: the source does not list any; `lists_all`: those are all
     that there were. `context`: how many of
-    the messages another sample holds: they belong to the prompt."""
+    the messages another sample holds: they belong to the prompt. `own_deeds`: the model's provider
+    ran tools of its own, which are left out."""
 
     line: int
     sample_id: str
@@ -46,6 +47,7 @@ class Talk(msgspec.Struct, frozen=True, kw_only=True):
     scores: Object = {}
     error: str | None = None
     context: int = 0
+    own_deeds: bool = False
 
 
 def imported_talk(talk: Talk, desk: Desk) -> Imported | None:
@@ -62,7 +64,9 @@ def imported_talk(talk: Talk, desk: Desk) -> Imported | None:
     if script:
         item["user_turns"] = ["\n".join(said) for said in script]
     calls = [call for reply in replies for call in reply.calls or ()]
-    lost = {NOT_ASKED: True} if _says_more(messages[opening:], script) else {}
+    lost: Object = {NOT_ASKED: True} if _says_more(messages[opening:], script) else {}
+    if talk.own_deeds:
+        lost[PROVIDER_CALLS] = True
     item["metadata"] = _metadata(talk, offer, desk) | _unanswered(calls) | lost
     _note_losses(messages, opening, replies, talk, desk)
     return Imported(

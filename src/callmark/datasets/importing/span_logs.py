@@ -278,6 +278,7 @@ def _continue_earlier(thread: Thread, store: SpanStore) -> Thread:
             model=thread.model or earlier.model,
             usage=(earlier.usage[0] + thread.usage[0], earlier.usage[1] + thread.usage[1]),
             errors=[*earlier.errors, *thread.errors],
+            deeds=earlier.deeds + thread.deeds,
         )
     return thread
 
@@ -308,6 +309,7 @@ def _talk(thread: Thread, desk: Desk, listed: set[str]) -> Talk:
             **{name: value for name, value in thread.row.items() if name not in _OURS},
         },
         scores=thread.scores,
+        own_deeds=thread.deeds > 0,
         error=None if has_turns or not thread.errors else str(thread.errors[0]["error"]),
     )
 

@@ -37,7 +37,7 @@ class Thread(msgspec.Struct, frozen=True, kw_only=True):
     """A conversation of a trace. `spans`: of each assistant message the span that gave it, None if
     it stands only in a prompt; `heads`: marks of the messages that its first prompt held, by
     which it may continue another one; `end`: the mark of the whole; `parent`: the sample whose
-    agent called this one."""
+    agent called this one; `deeds`: how often the model's provider ran a tool of its own."""
 
     line: int
     trace: str
@@ -55,6 +55,7 @@ class Thread(msgspec.Struct, frozen=True, kw_only=True):
     errors: list[Object] = []
     row: Object = {}
     scores: Object = {}
+    deeds: int = 0
 
 
 def mark_message(before: bytes, message: Object) -> bytes:
@@ -95,12 +96,14 @@ class _Growing:
         self.models: list[str] = []
         self.usage = (0, 0)
         self.errors: list[Object] = []
+        self.deeds = 0
 
     def fork(self, step: SpanStep, messages: int, turns: int) -> _Growing:
         made = _Growing(step)
         made.messages, made.spans = self.messages[:messages], self.spans[:turns]
         made.told = [one.get("content") for one in made.messages if one["role"] == "system"]
         made.tools, made.heads = dict(self.tools), list(self.heads)
+        made.deeds = self.deeds
         return made
 
     def add(self, message: Object, span: str | None, notes: Notes, line: int) -> None:
@@ -109,6 +112,7 @@ class _Growing:
             return
         deeds = message.get(OWN_DEEDS)
         if isinstance(deeds, int):
+            self.deeds += deeds
             for _ in range(deeds):
                 notes.add("provider_tool", line, self.first.span.name)
             message = {name: value for name, value in message.items() if name != OWN_DEEDS}
@@ -417,6 +421,7 @@ class TraceThreads:
                     model=grown.models[-1] if grown.models else None,
                     usage=grown.usage,
                     errors=grown.errors,
+                    deeds=grown.deeds,
                     row=row,
                     scores=scores if not threads else {},
                 )

@@ -21,6 +21,7 @@ from tests.unit.datasets.importing.span_rows import (
 )
 from tests.unit.datasets.importing.talks import WEATHER, assistant, user
 
+from callmark.datasets.accept import is_incomplete
 from callmark.errors import BadInput
 from callmark.run.rescore import score_file
 from callmark.store.files import read_results
@@ -311,6 +312,9 @@ def test_parallel_calls_thoughts_and_tools_of_the_provider(make):
     assert [one["id"] for one in turn["tool_calls"]] == ["a", "b"]
     assert turn["reasoning_content"] == "Two cities."
     assert made.kinds == {"call_without_result": 2, "provider_tool": 1, "tool_without_schema": 1}
+    # That the model made no call of ours there says nothing: nobody accepts it by accident.
+    assert [one["metadata"].get("provider_calls") for one in made.items] == [True]
+    assert is_incomplete(made.items[0])
 
 
 @pytest.mark.parametrize("is_in_prompt", [True, False])
