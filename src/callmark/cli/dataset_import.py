@@ -293,7 +293,13 @@ def _next(
     if counts.turns > DEFAULT_MAX_TURNS:
         played += f" --max-turns {counts.turns}"
     run = f"callmark run --in {dataset}{played}"
-    if expects and counts.samples < FEWEST:
+    unasked = sum(one.count for one in report.unmapped if one.kind == "prompt_not_recorded")
+    if unasked >= counts.samples > 0:
+        yield line(
+            "no question is in this log: write them into the prompts before a model is asked",
+            "warn",
+        )
+    elif expects and counts.samples < FEWEST:
         those = "1 sample is" if counts.samples == 1 else f"{counts.samples} samples are"
         more = "" if per_step else "; --per-step makes a sample of each step"
         yield line(f"{those} too few for most gates, which want {FEWEST}{more}", "quiet")
@@ -302,7 +308,9 @@ def _next(
         yield line(f"then: {run}", "quiet")
     else:
         yield line(f"next: {run}", "quiet")
-    if counts.answers:  # which `run` plays again; what it is for comes after that
+    if (
+        counts.answers and unasked < counts.samples
+    ):  # which `run` plays again; what it is for comes after that
         asked = f"{files} --runner openai_http --base-url URL --model NAME"
         yield line(f"with a model: callmark run --in {dataset}{asked}", "quiet")
 

@@ -159,9 +159,19 @@ def _next_steps(report: Report, places: RunPaths) -> Iterator[str]:
         yield f"callmark fixtures suggest {places.results}{fixtures}"
     observed = report.metrics.get(UNCHANGED)
     # Where some are accepted, somebody has asked for it and was told what is left, and why.
-    if places.dataset is not None and observed is not None and observed.n == report.counts.samples:
+    is_observed = observed is not None and observed.n == report.counts.samples
+    if places.dataset is not None and is_observed and _can_be_accepted(Path(places.results)):
         accept = f"callmark dataset accept {shlex.quote(places.dataset)} --all"
         yield f"{accept}: what was observed is right"
+
+
+def _can_be_accepted(results: Path) -> bool:
+    """Whether any of the first samples would be accepted without its name."""
+    from callmark.datasets.accept import is_incomplete
+    from callmark.store.files import read_results
+
+    first = islice(read_results(results), READ_TRIALS) if results.is_file() else ()
+    return any(not is_incomplete({"prompt": one.prompt, "metadata": one.metadata}) for one in first)
 
 
 def open_finished(

@@ -12,14 +12,14 @@ import msgspec
 from callmark.datasets.reader import Item, find_header, header_fields, open_dataset
 from callmark.datasets.seal import DATASET, sealed_line
 from callmark.errors import UsageError
-from callmark.records.jsontext import Json, want_list, want_object
+from callmark.records.jsontext import want_object
 from callmark.records.problems import hint
 from callmark.records.samples import (
     NO_ANSWER,
     NOT_ASKED,
-    NOT_RECORDED,
     PROVIDER_CALLS,
     UNANSWERED,
+    asks_nothing,
     sample_id_of,
 )
 from callmark.store.files import (
@@ -81,13 +81,7 @@ def is_incomplete(item: Item) -> bool:
     provider ran a tool of its own: that no call was made says nothing there."""
     metadata = want_object(item.get("metadata"))
     marked = any(metadata.get(name) for name in _MARKS)
-    return marked or _asks_nothing(item.get("prompt"))
-
-
-def _asks_nothing(prompt: Json) -> bool:
-    if isinstance(prompt, str):
-        return prompt == NOT_RECORDED
-    return any(want_object(one).get("content") == NOT_RECORDED for one in want_list(prompt))
+    return marked or asks_nothing(item.get("prompt"))
 
 
 def reject_item(item: Item) -> Item:
@@ -116,7 +110,7 @@ def accept_observed(
     left = [one for one in seen if ids is None and one.sample_id not in refused]
     holes = tuple(one.sample_id for one in left if one.metadata.get(UNANSWERED))
     silent = tuple(one.sample_id for one in left if one.metadata.get(NO_ANSWER))
-    unasked = tuple(one.sample_id for one in left if _asks_nothing(one.prompt))
+    unasked = tuple(one.sample_id for one in left if asks_nothing(one.prompt))
     cut = tuple(one.sample_id for one in left if one.metadata.get(NOT_ASKED))
     provided = tuple(one.sample_id for one in left if one.metadata.get(PROVIDER_CALLS))
     without = {*refused, *holes, *silent, *unasked, *cut, *provided}

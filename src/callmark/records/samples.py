@@ -506,3 +506,10 @@ def shard_of(sample_id: str, num_shards: int) -> int:
         raise UsageError(f"a sample_id is a text, not {sample_id!r}; see sample_id_of")
     head = hashlib.sha256(sample_id.encode("utf-8", "surrogatepass")).digest()[:8]
     return int.from_bytes(head, "little") % num_shards
+
+
+def asks_nothing(prompt: Json) -> bool:
+    """Whether the log that the prompt comes from does not say what was asked."""
+    if isinstance(prompt, str):
+        return prompt == NOT_RECORDED
+    return any(want_object(one).get("content") == NOT_RECORDED for one in want_list(prompt))

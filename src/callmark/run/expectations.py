@@ -11,13 +11,13 @@ from callmark.grounding.ground import fact_of
 from callmark.records.jsontext import canonical_json
 from callmark.records.problems import MAX_PROBLEMS
 from callmark.records.report import Failing
-from callmark.records.samples import CALL_FREE, ExpectedCall, Sample
+from callmark.records.samples import CALL_FREE, NOT_ASKED, ExpectedCall, Sample, asks_nothing
 from callmark.records.seams import Failure
 from callmark.records.trace import Trace, TraceEntry
 from callmark.run.composition import Ids, entry_of_call, recorded_answers, share_of
 from callmark.run.offers import Offer
 from callmark.scorers.integration import TrialReading
-from callmark.summary.metrics import Measure
+from callmark.summary.metrics import Measure, count_of
 
 CALLS = "dataset_calls"
 FACTS = "dataset_facts"
@@ -163,8 +163,11 @@ class Expectations:
     def __init__(self) -> None:
         self._calls = _Tally()
         self._facts = _Tally()
+        self._unasked = self._cut = 0
 
     def add(self, sample: Sample, found: CheckedItem) -> None:
+        self._unasked += asks_nothing(sample.prompt)
+        self._cut += bool(sample.metadata.get(NOT_ASKED))
         self._calls.add(sample.sample_id, found.calls)
         self._facts.add(sample.sample_id, found.facts)
 
@@ -190,4 +193,15 @@ class Expectations:
     def warnings(self) -> list[str]:
         """Every problem, where a gate that names the first would hide others."""
         listed = (tally.problems for tally in (self._calls, self._facts))
-        return [problem for problems in listed if len(problems) > 1 for problem in problems]
+        found = [problem for problems in listed if len(problems) > 1 for problem in problems]
+        if self._unasked:
+            found.append(
+                f"{count_of(self._unasked, 'item')} without what was asked, which the log does not"
+                " hold: write it into the prompt before a model is asked"
+            )
+        if self._cut:
+            found.append(
+                f"{count_of(self._cut, 'item')} with less than the user said (user_turns_lost):"
+                " a model would not be asked all of it"
+            )
+        return found

@@ -9,6 +9,7 @@ import pytest
 from callmark.cli.dataset_accept import main as accept_main
 from callmark.cli.dataset_import import main as import_main
 from callmark.cli.show import main as show_main
+from callmark.cli.verify import main as verify_main
 from callmark.config import load_config
 from callmark.datasets.accept import accept_item, accept_observed
 from callmark.datasets.reader import open_dataset
@@ -223,6 +224,21 @@ def test_what_nobody_was_asked_is_accepted_by_name_only(made, capsys):
     assert "1 sample accepted, 1 still merely observed" in said
     assert "1 not accepted, because the log does not hold what was asked: lost." in said
     assert accept_observed(Path("set.jsonl"), ["lost"]).accepted == 1
+
+
+def test_a_set_that_asks_nothing_says_so_before_a_model_is_asked(made, capsys):
+    lost, cut = talk("lost"), talk("cut", "C-3", 3.5, "cy@mail.example")
+    for message in lost["messages"]:
+        if message["role"] == "user":
+            message["content"] = NOT_RECORDED
+    at = next(at for at, one in enumerate(cut["messages"]) if one["role"] == "tool")
+    cut["messages"].insert(at + 1, {"role": "user", "content": "And only then the refund."})
+    made("--expect", "observed", talks=[lost, cut])
+    capsys.readouterr()
+    assert verify_main(["set.jsonl", "--registry", "set.tools.json"]) in (0, 5)
+    said = " ".join(capsys.readouterr().out.split())
+    assert "1 item without what was asked, which the log does not hold" in said
+    assert "1 item with less than the user said (user_turns_lost)" in said
 
 
 def test_who_spoke_out_of_turn_is_accepted_by_name_or_step_by_step_only(made, capsys):
