@@ -34,7 +34,7 @@ from callmark.grounding.polar_keys import (
 from callmark.grounding.quantifiers import LONGEST_HEAD, AnswerTables, find_exception, find_other
 from callmark.grounding.record_tree import Field, RecordTree, ResultRecord, key_words
 from callmark.grounding.spans import WIDE, Outline, Span
-from callmark.grounding.text import once
+from callmark.grounding.text import once, prose_of
 from callmark.grounding.values import Value
 from callmark.records.trace import UserTurn
 
@@ -505,7 +505,7 @@ class PolarFields:
     @once
     def _prose(self) -> str:
         fields = self._tree.fields
-        texts = [one.value for one in fields if isinstance(one.value, str)]
+        texts = [prose_of(one.value) for one in fields if isinstance(one.value, str)]
         return "\n".join(text.casefold() for text in texts if len(text) > LONG_TEXT)
 
     @once

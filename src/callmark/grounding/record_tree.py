@@ -23,12 +23,11 @@ from callmark.grounding.evidence import (
     head_of,
     is_number,
     parts_of,
-    records_of_text,
     width_of,
 )
 from callmark.grounding.numbers import SCALE, TOLERANCE, of_json
 from callmark.grounding.reading import read_leaf
-from callmark.grounding.text import fold, once, place_words
+from callmark.grounding.text import fold, once, place_words, records_of_text
 from callmark.grounding.values import Value, identifier_key
 from callmark.records.jsontext import Json, want_list
 from callmark.records.trace import is_mcp_result, json_inside

@@ -220,3 +220,10 @@ def test_what_the_results_know_is_not_unknown():
     found = raised("The listing does not mention any information about parking or WiFi.", FULL)
     assert [text for text, _, _ in found] == ["parking", "WiFi"]
     assert raised("There is no information about music.", FULL) == []
+
+
+def test_a_text_that_lists_fields_is_no_prose_that_tells_otherwise():
+    listed = "Account: 88-12\nAmount due: $118.44\nAutopay: off\nDue: 2026-11-20\nPlan: Basic"
+    told = listed + "\nThe customer says that autopay is on for the business account, as agreed."
+    assert [rule for _, _, rule in statements("Your autopay is on.", listed)] == ["polarity"]
+    assert not [rule for _, _, rule in statements("Your autopay is on.", told)]
