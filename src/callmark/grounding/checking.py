@@ -19,6 +19,7 @@ from callmark.grounding.binding import (
 )
 from callmark.grounding.field_words import Measures, SaidUnits
 from callmark.grounding.further import FurtherWorkings
+from callmark.grounding.listing import IntroducedLists
 from callmark.grounding.majority import LineRecords
 from callmark.grounding.match import Said
 from callmark.grounding.misreading import Slips
@@ -48,6 +49,7 @@ NOON = 12
 _NEAR_CLOCK = 120
 _AFTERNOON = re.compile(r"\d\s?p\.?m\b", re.IGNORECASE)
 _MORNING = re.compile(r"\s?[ap]\.?m\b", re.IGNORECASE)
+_OF = re.compile(r"\s(?:of|out of|von|der|de|des|sur|aus)\s", re.IGNORECASE)
 _SUFFIX = re.compile(r"[a-z\d]{5,10}")  # `mvt5w`, of `checkout-7d9f6-mvt5w`
 _CUT = re.compile(r"(?:…|\.\.\.)[-_/:]?$")
 _IT = re.compile(r"[\s*_]*(?:it|they|he|she|es|sie|er|il|elle|ils|elles)\b", re.IGNORECASE)
@@ -111,6 +113,10 @@ class Checker:
     @once
     def _sizes(self) -> claims.LetteredSizes:
         return claims.LetteredSizes(self.index)
+
+    @once
+    def _listed(self) -> IntroducedLists:
+        return IntroducedLists(self.outline, self._binder)
 
     @once
     def _lines(self) -> LineRecords:
@@ -250,6 +256,9 @@ class Checker:
     def _small(
         self, value: Value, sentence: Span, fields: Sequence[Field], wrong: Sequence[Field]
     ) -> StatementFinding:
+        because = self._miscounts_its_list(value, sentence)
+        if because:
+            return self._found(value, "miscounted", "count", because=because)
         counted = self._counted(value, sentence)
         if counted is not None:
             if counted.label in FLAGS and not value.text.isdecimal():
@@ -284,6 +293,13 @@ class Checker:
         if claims.DURATION.match(self.text, value.end):
             return self._found(value, "not_claimed", "duration")
         return self._found(value, "unchecked", "small number")
+
+    def _miscounts_its_list(self, value: Value, sentence: Span) -> str:
+        if value.readings[0] < 2 * SCALE or value.unit or self._workings.is_money(value):
+            return ""
+        if not (self._things.nouns_after(value) or _OF.match(self.text, value.end)):
+            return ""
+        return self._listed.find_miscount(value, sentence)
 
     def _size(
         self, value: Value, letters: str, fields: Sequence[Field], turn: int | None
