@@ -25,8 +25,15 @@ from dev.agree.measuring import combinations_of, is_firm
 FOLDER = Path(__file__).parent / "written"
 # Rules were mended while looking at these; the others were kept shut.
 FILES = {
-    TUNED: ("first.jsonl", "second.jsonl", "third.jsonl", "fourth.jsonl", "sixth.jsonl"),
-    OTHER: ("fifth.jsonl", "seventh.jsonl"),
+    TUNED: (
+        "first.jsonl",
+        "second.jsonl",
+        "third.jsonl",
+        "fourth.jsonl",
+        "sixth.jsonl",
+        "eighth.jsonl",
+    ),
+    OTHER: ("fifth.jsonl", "seventh.jsonl", "ninth.jsonl"),
 }
 NAMES = {TUNED: "written, seen", OTHER: "written, unseen"}
 BESIDE = 40  # characters: a flag so near to the wrong words is about them

@@ -120,9 +120,7 @@ class Checker:
 
     @once
     def _lines(self) -> LineRecords:
-        return LineRecords(
-            self.outline, self.values, self.index, self._binder, self.turn_at
-        )
+        return LineRecords(self.outline, self.values, self.index, self._binder, self.turn_at)
 
     @once
     def _slips(self) -> Slips:

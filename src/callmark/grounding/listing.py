@@ -107,7 +107,7 @@ class IntroducedLists:
         """The record that each of them names: none unless all do, and all are of one list."""
         found: dict[int, ResultRecord] = {}
         for start, end in spans:
-            named = self._binder.mentions_in((start, min(end, start + NAMED_WITHIN)))
+            named = self._binder.mentions_in((start, min(end, start + NAMED_WITHIN) + 1))
             if not named or len(named[0].records) != 1:
                 return []
             record = named[0].records[0]

@@ -175,6 +175,4 @@ def _is_of_sibling(field: Field, record: ResultRecord) -> bool:
 def _inner(record: ResultRecord, item: ResultRecord) -> str:
     """Where it stands inside its item of the list: its keys, without numbers."""
     depth = item.path.count("/")
-    return "/".join(
-        part for part in record.path.split("/")[depth + 1 :] if not part.isdecimal()
-    )
+    return "/".join(part for part in record.path.split("/")[depth + 1 :] if not part.isdecimal())

@@ -29,10 +29,11 @@ from callmark.grounding.numbers import SCALE, TOLERANCE, of_json
 from callmark.grounding.reading import read_leaf
 from callmark.grounding.text import fold, once, place_words, records_of_text
 from callmark.grounding.values import Value, identifier_key
-from callmark.records.jsontext import Json, want_list
+from callmark.records.jsontext import Json, want_list, want_object
 from callmark.records.trace import is_mcp_result, json_inside
 
 LONGEST_NAME = 8  # words
+_WRAPPING = frozenset(("name", "value", "label", "displayName", "login", "text", "title"))
 LONGEST_CODE = 20  # characters
 _CODED = re.compile(r"[A-Z]{1,6}-?\d{2,}[A-Z\d-]*")
 MOST_NAMED = 40  # records of one name; with more of them it names nothing
@@ -281,6 +282,11 @@ class RecordTree:
                 if depth < MAX_DEPTH:
                     self._visit_leaf(entry, pointer, name, record)
                 continue
+            inner = _wrapped_in(entry) if len(value) > 1 else None
+            if inner is not None and depth < MAX_DEPTH:  # `"status": {"name": "In Review"}`
+                self.keys.add(inner)
+                self._visit_leaf(want_object(entry)[inner], f"{pointer}/{inner}", name, record)
+                continue
             below = f"{kind}/*" if is_table else f"{kind}/{name}"
             width = width_of(entry)
             if width:
@@ -326,6 +332,15 @@ class RecordTree:
         record.fields.append(field)
         if (is_text or number is not None) and _is_naming(key):
             _name(record, str(value))
+
+
+def _wrapped_in(entry: Json) -> str | None:
+    """The only key of an object that says nothing but what its own key is."""
+    if not isinstance(entry, dict) or len(entry) != 1:
+        return None
+    [(key, value)] = entry.items()
+    is_short = isinstance(value, str) and "\n" not in value and value[:1] not in ("{", "[")
+    return key if key in _WRAPPING and (is_short or isinstance(value, int | float)) else None
 
 
 def _name(record: ResultRecord, text: str) -> None:

@@ -122,10 +122,50 @@ def test_a_flag_says_where_the_right_value_stands():
 
 
 def test_half_a_name_binds_only_under_a_label():
-    """In prose, half a name or a day was meant in passing in one right answer of ten: a value of
-    another record beside it is flagged where the line says what it is, and nowhere else."""
-    assert flags("The Nordstern costs €36.75.") == []
-    assert flags("Fares: Nordstern €36.75, Seeadler €36.75.") == []
+    """In prose, half a name was meant in passing in one right answer of ten: a value of another
+    record beside it is flagged where the line says what it is, and nowhere else."""
+    assert flags("The Hansen boat costs €36.75.") == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "flagged"),
+    [
+        ("The Nordstern costs €36.75.", ["36.75"]),
+        ("Fares: Nordstern €36.75, Seeadler €36.75.", ["36.75"]),
+        ("- 12:05–15:30, Baltic Wave, €42.50", ["42.50"]),
+        ("- 12:05–15:30, Baltic Wave, €36.75", []),
+        ("Nordstern at 08:40 for €36.75 and Seeadler at 12:05 for €42.50.", ["36.75", "42.50"]),
+        ("Nordstern at 08:40 for €42.50 and Seeadler at 12:05 for €36.75.", []),
+        ("Seeadler is €5.75 cheaper, at €36.75 instead of €42.50.", []),
+    ],
+)
+def test_a_value_is_said_of_the_name_before_it_or_of_what_most_of_its_line_has(answer, flagged):
+    assert [text for text, rule in flags(answer) if rule == "binding"] == flagged
+
+
+@pytest.mark.parametrize(
+    ("answer", "flagged"),
+    [
+        ("Two boats are run by Hansen Lines: Nordstern, Seeadler and Möwe.", ["Two"]),
+        ("Two boats still go today:\n- Nordstern\n- Seeadler", []),
+        ("Two of the three boats go today:\n- Nordstern", []),
+        ("I found three boats, two of them covered:\n- Seeadler\n- Möwe", []),
+        ("For two people I suggest one of these:\n- Nordstern\n- Seeadler\n- Möwe", []),
+    ],
+)
+def test_a_number_that_introduces_a_list_is_counted_in_it(answer, flagged):
+    assert [text for text, rule in flags(answer) if rule == "count"] == flagged
+
+
+def test_a_code_names_the_record_that_alone_has_it():
+    flights = {
+        "data": [
+            {"id": "1", "flights": ["LH1808"], "departure": "07:05", "price": {"total": "189.40"}},
+            {"id": "2", "flights": ["LH1794"], "departure": "19:30", "price": {"total": "211.20"}},
+        ]
+    }
+    assert flags("LH1808 leaves at 07:05 and costs €189.40.", flights) == []
+    assert ("211.20", "record") in flags("LH1808 (€211.20) is the early one.", flights)
 
 
 @pytest.mark.parametrize(
