@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from callmark.calls.attempts import ToolCall
+from callmark.calls.formats.marked_json import open_json
 from callmark.calls.formats.reading import Format, TextBlock, TurnReading
 
 _NAMELESS = "the call names no tool"
@@ -181,3 +183,64 @@ def _read_name_line(reading: TurnReading, start: int, mark_end: int) -> TextBloc
 NAME_JSON = tuple(
     Format(_BY_LINE, hint, _NAME_LINE, _read_name_line, is_marked=False) for hint in ("\n{", "\n {")
 )
+
+
+_MISTRAL = "[TOOL_CALLS]"
+_MISTRAL_LIST = open_json("mistral", _MISTRAL)
+_MISTRAL_NAMED = named_json(
+    "mistral",
+    _MISTRAL,
+    r"\s*+([^\s\[{]{1,256}+)\s*+(?:\[CALL_ID\][^\[\s]{0,64}+)?+\s*+(?:\[ARGS\]|(?=\{))",
+    "",
+)
+
+
+# Nothing but a name: a call if its tool takes no arguments; of any other it was cut off.
+_NAME_ALONE = re.compile(r"\s*+([\w.:/-]{1,256}+)\s*+(?=\[TOOL_CALLS\]|</s>|\Z)")
+
+
+def _read_mistral(reading: TurnReading, start: int, mark_end: int) -> TextBlock | None:
+    alone = _NAME_ALONE.match(reading.text, mark_end)
+    if alone is not None and reading.offers(alone[1]):
+        schema = reading.schema_of(alone[1])
+        if not (isinstance(schema, dict) and schema.get("properties")):
+            raw = reading.text[start : alone.end()].rstrip()
+            return TextBlock(alone.end(), (ToolCall(alone[1], {}, raw, "mistral"),))
+    is_list = reading.text.startswith(("[", "{"), reading.skip_blanks(mark_end))
+    return (_MISTRAL_LIST if is_list else _MISTRAL_NAMED).read(reading, start, mark_end)
+
+
+MISTRAL = Format("mistral", _MISTRAL, _MISTRAL_LIST.opening, _read_mistral)
+
+
+_REACT = "react"
+_REACT_HINT = "Action Input:"
+_BOLD = r"(?:\*\*)?+"
+_WORD = r"[`\"']?+([\w.:/-]{1,256}+)[`\"']?+(?:\(\))?+[ \t]*+"
+_REACT_OPENING = (
+    rf"(?m:^[ \t]*+{_BOLD}Action:{_BOLD}[ \t]*+{_WORD}"
+    rf"\n\s*+{_BOLD}Action Input:{_BOLD}[ \t]*+)"
+)
+_REACT_HEADER = re.compile(_REACT_OPENING)
+_FENCE = re.compile(r"\s*+```(?:json)?+\s*+")
+_FENCE_END = re.compile(r"\s*+```")
+# What the model goes on with where nobody stopped it: the environment's part, or the next step.
+_REACT_ENDS = ("\nObservation:", "\nThought:", "\nAction:", "\nFinal Answer:")
+
+
+def _read_react(reading: TurnReading, start: int, mark_end: int) -> TextBlock | None:
+    header = _REACT_HEADER.match(reading.text, start)
+    if header is None:
+        return None
+    fence = _FENCE.match(reading.text, mark_end)
+    body = reading.skip_blanks(fence.end() if fence else mark_end)
+    element = reading.value_at(body)
+    if element is None:
+        stop = reading.find_first((*_REACT_ENDS, "\n\n"), mark_end)
+        return reading.broken(start, (mark_end, stop), stop, _REACT, name=header[1])
+    closed = _FENCE_END.match(reading.text, element.end) if fence else None
+    end = closed.end() if closed else element.end
+    return TextBlock(end, (reading.named(header[1], element.value, (start, end), _REACT),))
+
+
+REACT = Format(_REACT, _REACT_HINT, _REACT_OPENING, _read_react)
