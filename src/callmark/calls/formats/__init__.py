@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from callmark.calls.formats.cwm import CWM
 from callmark.calls.formats.gemma import GEMMA
 from callmark.calls.formats.harmony import HARMONY, MESSAGES
-from callmark.calls.formats.kimi_k3 import KIMI_K3
 from callmark.calls.formats.marked_json import (
     APERTUS,
     COMMAND_R,
@@ -22,7 +21,6 @@ from callmark.calls.formats.marked_json import (
     OTHERS,
     TOOL_CALL_PREFIX,
 )
-from callmark.calls.formats.minimax_m3 import MINIMAX_M3
 from callmark.calls.formats.named_json import (
     DEEPSEEK_V3,
     FUNCTION_TAG,
@@ -43,7 +41,9 @@ from callmark.calls.formats.tagged import (
     GLM45,
     INVOKE,
     K2_HORIZON,
+    KIMI_K3,
     LONGCAT,
+    MINIMAX_M3,
     QWEN3_CODER,
     SOLAR_OPEN2,
 )
