@@ -17,7 +17,7 @@ from callmark.calls.attempts import (
     unmarked_call,
 )
 from callmark.calls.scan import Element, Scanner
-from callmark.calls.typed_text import typed_value
+from callmark.calls.schema import typed_value
 from callmark.records.jsontext import Json, canonical_json
 from callmark.records.trace import RepairedCall
 

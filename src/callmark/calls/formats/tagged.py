@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from callmark.calls.attempts import MalformedCall, ToolCall, is_nested_too_deeply
 from callmark.calls.formats.reading import Format, TextBlock, TurnReading, WrittenText
-from callmark.calls.typed_text import allows, schema_below, typed_leaf
+from callmark.calls.schema import allows, schema_below, typed_leaf
 from callmark.records.jsontext import MAX_DEPTH, Json, NotJson, parse_json
 from callmark.records.trace import RepairedCall
 

@@ -4,7 +4,7 @@ import pytest
 
 from callmark.calls.ledger import parse_tool_calls, read_turn
 from callmark.calls.registry import Registry
-from callmark.calls.typed_text import typed_value
+from callmark.calls.schema import typed_value
 
 
 @pytest.mark.parametrize(
