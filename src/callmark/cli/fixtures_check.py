@@ -121,7 +121,7 @@ def _find_changes(
         return None
     from callmark.broker.tool_changes import find_changes
     from callmark.datasets.reader import open_dataset
-    from callmark.live.folder import REGISTRY
+    from callmark.live.recorder import REGISTRY
     from callmark.run.offers import open_registry
 
     kept = Path(broker.folder) / REGISTRY

@@ -118,8 +118,8 @@ def live_tools(options: argparse.Namespace, config: RunConfig) -> Iterator[Given
         return
     import msgspec
 
-    from callmark.live.folder import check_folder
     from callmark.live.record import recording
+    from callmark.live.recorder import check_folder
     from callmark.live.source import open_live, refuse_in_ci
 
     refuse_in_ci()

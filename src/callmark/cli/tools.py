@@ -46,8 +46,8 @@ def main(arguments: list[str]) -> int:
         raise UsageError("--openapi: give it alone; a second call adds other tools to the file")
 
     from callmark.calls.registry import Registry
-    from callmark.live.folder import read_specs, write_specs
     from callmark.live.openapi import read_openapi
+    from callmark.live.recorder import read_specs, write_specs
     from callmark.live.source import open_live
     from callmark.store.files import check_writable
 

@@ -15,11 +15,23 @@ import msgspec
 from callmark.broker.broker import ToolBroker
 from callmark.calls.registry import Registry
 from callmark.errors import BadInput
-from callmark.live.folder import (
+from callmark.live.pins import Pin, Pins, read_pin
+from callmark.live.python import PlannedCall
+from callmark.live.recorder import (
     PINS,
     REGISTRY,
     SURROGATES,
+    AsWritten,
+    Called,
     Entry,
+    LiveTools,
+    LostCall,
+    Mode,
+    NoSuchTool,
+    NotCalled,
+    Outcome,
+    Recorder,
+    Replayed,
     file_of,
     items_for_copy,
     open_fixtures,
@@ -30,20 +42,6 @@ from callmark.live.folder import (
     write_entries,
     write_specs,
     write_texts,
-)
-from callmark.live.pins import Pin, Pins, read_pin
-from callmark.live.python import PlannedCall
-from callmark.live.recorder import (
-    AsWritten,
-    Called,
-    LiveTools,
-    LostCall,
-    Mode,
-    NoSuchTool,
-    NotCalled,
-    Outcome,
-    Recorder,
-    Replayed,
 )
 from callmark.live.secrets import SecretFilter
 from callmark.live.source import LiveSource

@@ -18,8 +18,8 @@ from callmark._version import __version__
 from callmark.broker.broker import ToolBroker
 from callmark.calls.registry import Registry
 from callmark.errors import CallmarkError, MissingExtra, UsageError
-from callmark.live.folder import REGISTRY
 from callmark.live.mcp import ProtocolError, spec_to_wire
+from callmark.live.recorder import REGISTRY
 from callmark.live.sessions import MAX_SESSIONS, Session, Sessions, TooManySessions, TraceFile
 from callmark.records.jsontext import Json, canonical_json
 from callmark.run.offers import open_registry
