@@ -82,8 +82,7 @@ def live_options(options: argparse.Namespace) -> LiveOptions:
 def keeping(
     options: argparse.Namespace, folder: Path, dataset: Path | None, registry: Path | None
 ) -> Keeping:
-    from callmark.live.pins import read_pin
-    from callmark.live.record import Keeping
+    from callmark.live.record import Keeping, read_pin
 
     return Keeping(
         folder=folder,

@@ -8,14 +8,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
 from callmark.broker.broker import ToolBroker
 from callmark.calls.registry import Registry
-from callmark.errors import BadInput
-from callmark.live.pins import Pin, Pins, read_pin
+from callmark.errors import BadInput, UsageError
 from callmark.live.python import PlannedCall
 from callmark.live.recorder import (
     PINS,
@@ -46,10 +45,138 @@ from callmark.live.recorder import (
 from callmark.live.secrets import SecretFilter
 from callmark.live.source import LiveSource
 from callmark.live.surrogates import Surrogates
-from callmark.records.jsontext import Json, want_object, want_text
+from callmark.records.jsontext import Json, NotJson, parse_json, want_list, want_object, want_text
 from callmark.records.seams import Observed
-from callmark.records.trace import is_mcp_result, text_of
+from callmark.records.trace import is_mcp_result, json_inside, text_of
 from callmark.run.offers import GivenTools, Offers
+
+_PIN = re.compile(r"(?P<tool>[^:]+):(?P<path>[$/][^=]*)=(?P<value>.*)", re.DOTALL)
+_STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+|\*)\]|\['([^']*)'\]")
+
+PinPath = tuple[str, ...]
+
+
+class Pin(msgspec.Struct, frozen=True):
+    """`path` leads into what the tool said: the structured content and JSON inside a text of an
+    MCP result, the result itself of any other tool. `*` is every element."""
+
+    written: str
+    tool: str
+    path: PinPath
+    value: Json
+
+
+def read_pin(text: str) -> Pin:
+    """`TOOL:$.a.b[0]=VALUE` or `TOOL:/a/b/0=VALUE`; a value that is no JSON is a text."""
+    found = _PIN.fullmatch(text)
+    if found is None:
+        raise UsageError(f"--pin {text}: write TOOL:PATH=VALUE, such as clock:$.now=2026-01-01")
+    value = found["value"]
+    try:
+        parsed = parse_json(value)
+    except NotJson:
+        parsed = value
+    return Pin(text, found["tool"], _path_of(found["path"], text), parsed)
+
+
+class Pins:
+    """All pins of a recording: those that were given, and of `earlier` recordings those for other
+    places. `unused` are the given ones that nothing fitted."""
+
+    def __init__(self, given: Sequence[Pin], earlier: Iterable[Pin] = ()) -> None:
+        places = {(pin.tool, pin.path) for pin in given}
+        self._given = given
+        self._pins = (*(one for one in earlier if (one.tool, one.path) not in places), *given)
+        self._used: set[str] = set()
+
+    @property
+    def written(self) -> tuple[str, ...]:
+        return tuple(pin.written for pin in self._pins)
+
+    @property
+    def unused(self) -> tuple[str, ...]:
+        return tuple(pin.written for pin in self._given if pin.written not in self._used)
+
+    def apply(self, tool: str, result: Json) -> Json:
+        for pin in self._pins:
+            if pin.tool == tool:
+                result = self._applied(pin, result)
+        return result
+
+    def _applied(self, pin: Pin, result: Json) -> Json:
+        if not is_mcp_result(result):
+            return self._set(pin, result)
+        changed = dict(result)
+        if "structuredContent" in changed:
+            changed["structuredContent"] = self._set(pin, changed["structuredContent"])
+        changed["content"] = [
+            self._in_block(pin, want_object(block)) for block in want_list(changed["content"])
+        ]
+        return changed
+
+    def _in_block(self, pin: Pin, block: dict[str, Json]) -> dict[str, Json]:
+        text = block.get("text")
+        if not isinstance(text, str) or (inside := json_inside(text)) is text:
+            return block
+        pinned = self._set(pin, inside)
+        return block if pinned is inside else {**block, "text": _written_like(text, pinned)}
+
+    def _set(self, pin: Pin, value: Json) -> Json:
+        pinned = _with(value, pin.path, pin.value)
+        if pinned is not value:
+            self._used.add(pin.written)
+        return pinned
+
+
+def _with(value: Json, path: PinPath, new: Json) -> Json:
+    """The value with `new` at the path; the very same value where there is no such place."""
+    if not path:
+        return new
+    if not isinstance(value, dict | list):
+        return value
+    step, *rest = path
+    changed = value
+    for place in _places(value, step):
+        below = _with(value[place], tuple(rest), new)
+        if below is not value[place]:
+            changed = value.copy() if changed is value else changed
+            changed[place] = below
+    return changed
+
+
+def _places(value: dict[str, Json] | list[Json], step: str) -> Sequence[Any]:
+    """Keys of an object, or places in a list."""
+    if isinstance(value, dict):
+        return list(value) if step == "*" else [step] if step in value else []
+    if step == "*":
+        return range(len(value))
+    return [int(step)] if step.isdecimal() and int(step) < len(value) else []
+
+
+def _written_like(text: str, value: Json) -> str:
+    """JSON with the indentation of the text that it replaces."""
+    indent = re.match(r"\s*[\[{]\n( +)", text)
+    if indent is None:
+        compact = ": " not in text and ", " not in text
+        separators = (",", ":") if compact else None
+        return json.dumps(value, ensure_ascii=False, separators=separators)
+    return json.dumps(value, ensure_ascii=False, indent=len(indent[1]))
+
+
+def _path_of(written: str, text: str) -> PinPath:
+    if written.startswith("/"):
+        parts = written[1:].split("/") if written != "/" else []
+        return tuple(part.replace("~1", "/").replace("~0", "~") for part in parts)
+    steps: list[str] = []
+    position = 1
+    while position < len(written):
+        step = _STEP.match(written, position)
+        if step is None:
+            raise UsageError(f"--pin {text}: cannot read the path from {written[position:]!r} on")
+        steps.append(next(group for group in step.groups() if group is not None))
+        position = step.end()
+    return tuple(steps)
+
 
 # Texts of servers that report a failure as if it were none.
 LOOKS_FAILED = re.compile(r"\s*(?:\w+ )?(?:error|exception|failed|failure)\b", re.IGNORECASE)

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from callmark.errors import UsageError
-from callmark.live.pins import Pins, read_pin
+from callmark.live.record import Pins, read_pin
 
 NOW = "2026-01-01T00:00:00Z"
 

@@ -10,9 +10,8 @@ import pytest
 
 from callmark.broker.broker import ToolBroker
 from callmark.errors import BadInput, Incomplete
-from callmark.live.pins import read_pin
 from callmark.live.python import PlannedCall, calls_of_file
-from callmark.live.record import Keeping, record, recording
+from callmark.live.record import Keeping, read_pin, record, recording
 from callmark.live.recorder import Answered, LostCall
 from callmark.records.seams import Miss
 from callmark.run.offers import open_registry
