@@ -266,7 +266,7 @@ def _with_answers(file: Path, answers: Path | None) -> Iterator[Path]:
     """The file that is scored: a trace and the answers that belong to it become one."""
     import tempfile
 
-    from callmark.live.sessions import join_answers
+    from callmark.live.server import join_answers
 
     if answers is None:
         yield file

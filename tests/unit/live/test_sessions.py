@@ -9,8 +9,7 @@ from mcp import Client
 
 from callmark.errors import MissingExtra
 from callmark.live.mcp import McpTarget, McpTools
-from callmark.live.server import fixture_server, open_served, serve_stdio
-from callmark.live.sessions import Session, Sessions
+from callmark.live.server import Session, Sessions, fixture_server, open_served, serve_stdio
 
 
 def session(tmp_path: Path, *entries: dict, sample: str | None = None) -> Session:

@@ -7,8 +7,15 @@ from pathlib import Path
 import pytest
 
 from callmark.errors import BadInput
-from callmark.live.server import describe_tools, open_served
-from callmark.live.sessions import LONGEST_ID, Sessions, TooManySessions, TraceFile, join_answers
+from callmark.live.server import (
+    LONGEST_ID,
+    Sessions,
+    TooManySessions,
+    TraceFile,
+    describe_tools,
+    join_answers,
+    open_served,
+)
 from callmark.resources import data_path
 
 FIXTURES = data_path("fixtures")
