@@ -20,9 +20,16 @@ from callmark.reports.html.page import (
     shell,
 )
 from callmark.store.files import find_result, result_at
-from callmark.view.catalogue import FoundRun, Lister, NoSuchRun, ReadReport, RunCatalogue
+from callmark.view.catalogue import (
+    FoundRun,
+    Lister,
+    NoSuchRun,
+    ReadReport,
+    RunCatalogue,
+    RunNotes,
+    write_notes,
+)
 from callmark.view.compare_jobs import Command, Jobs, NoSuchJob, WantedComparison
-from callmark.view.notes import RunNotes, write_notes
 from callmark.view.opened import Judge, Openings, read_piece
 
 # In a file the name of the program is text; here it leads back to the list.
