@@ -17,10 +17,9 @@ from callmark.reports.layout import one_line
 
 if TYPE_CHECKING:
     from callmark.config import RunConfig
-    from callmark.view.compare_jobs import WantedComparison
     from callmark.view.opened import JudgedRun
     from callmark.view.server import ViewServer
-    from callmark.view.viewer import Accepting, Doing
+    from callmark.view.viewer import Accepting, Doing, WantedComparison
 
 CALLMARK = (sys.executable, "-P", "-m", "callmark")  # -P: nothing of this folder is imported
 
