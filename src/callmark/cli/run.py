@@ -371,7 +371,7 @@ def config_of(options: argparse.Namespace) -> RunConfig:
     import msgspec
 
     from callmark.config import load_config
-    from callmark.shards.files import report_beside, shard_results
+    from callmark.shards.merge import report_beside, shard_results
     from callmark.store.runs import RESULTS
 
     flags = flags_given(options, list(GROUPS.values()))

@@ -161,7 +161,7 @@ def _type(path: Path) -> str:
 def judge_run(results: Path) -> JudgedRun:
     """By a report that belongs to these results; where none does, by the shipped gates."""
     from callmark.run.play import cross_scorer
-    from callmark.shards.files import report_beside
+    from callmark.shards.merge import report_beside
     from callmark.store.files import read_report
     from callmark.store.runs import REPORT
     from callmark.view.opened import JudgedRun
