@@ -40,8 +40,8 @@ from callmark.shards.engine import (
     encode_message,
     encode_plan,
     encode_task,
+    play_or_fail,
 )
-from callmark.shards.playing import play_or_fail
 
 # Settings that name a file or a folder which whoever plays a shard reads.
 INPUTS = (
