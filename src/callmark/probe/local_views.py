@@ -17,7 +17,7 @@ from callmark.probe.views import CannotAsk, ModelAlone, NullRun, Question, writt
 from callmark.records.jsontext import Json
 from callmark.records.seams import Failure, Reply
 from callmark.run.loop import drive_at_once
-from callmark.runners.hf.folder import adapter_folder
+from callmark.runners.hf.loading import adapter_folder
 from callmark.runners.hf.local import ADAPTER, LIBRARIES, LocalRunner, open_local
 from callmark.runners.hf.prompts import CannotRender
 from callmark.runners.options import RunnerOptions

@@ -23,7 +23,7 @@ from callmark.probe.records import (
     exit_code,
 )
 from callmark.probe.spec import ModelSpec
-from callmark.runners.hf.folder import (
+from callmark.runners.hf.loading import (
     ADAPTER_CONFIG,
     ADAPTER_WEIGHTS,
     CONFIG,
