@@ -35,10 +35,9 @@ from callmark.records.jsontext import Json
 from callmark.records.seams import Reply
 from callmark.reports.html.probe import write_probe_page
 from callmark.run.offers import open_registry
-from callmark.runners.hf.generate import Generator, Prompt, TokenChoice
+from callmark.runners.hf.generate import Generator, Prompt, Replies, TokenChoice
 from callmark.runners.hf.local import end_ids_of
 from callmark.runners.hf.prompts import CannotRender, open_prompts
-from callmark.runners.hf.replies import Replies
 from callmark.stats.estimates import ALPHA, SAME
 from callmark.store.files import atomic_writer
 
