@@ -178,7 +178,7 @@ def _show_traceback(text: str) -> str:
     happened."""
     import re
 
-    from callmark.live.secrets import SecretFilter
+    from callmark.live.cleaning import SecretFilter
     from callmark.reports.layout import neutralise
 
     secret = re.compile(r"key|token|secret|pass|auth|cred|cookie", re.IGNORECASE)

@@ -15,6 +15,7 @@ import msgspec
 from callmark.broker.broker import ToolBroker
 from callmark.calls.registry import Registry
 from callmark.errors import BadInput, UsageError
+from callmark.live.cleaning import SecretFilter, Surrogates
 from callmark.live.python import PlannedCall
 from callmark.live.recorder import (
     PINS,
@@ -42,9 +43,7 @@ from callmark.live.recorder import (
     write_specs,
     write_texts,
 )
-from callmark.live.secrets import SecretFilter
 from callmark.live.source import LiveSource
-from callmark.live.surrogates import Surrogates
 from callmark.records.jsontext import Json, NotJson, parse_json, want_list, want_object, want_text
 from callmark.records.seams import Observed
 from callmark.records.trace import is_mcp_result, json_inside, text_of

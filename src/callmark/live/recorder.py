@@ -16,7 +16,7 @@ from callmark.calls.registry import NormalisedCall, Registry, normalise
 from callmark.datasets.reader import find_header, header_fields, located_items
 from callmark.datasets.schema import HEADER_KEY
 from callmark.errors import BadInput, UsageError
-from callmark.live.surrogates import Surrogates
+from callmark.live.cleaning import Surrogates
 from callmark.records.jsontext import Json, canonical_json, sha256_hex, want_object, want_text
 from callmark.records.samples import sample_id_of
 from callmark.records.seams import Hit

@@ -2,7 +2,7 @@
 
 import pytest
 
-from callmark.live.secrets import SECRET, SecretFilter
+from callmark.live.cleaning import SECRET, SecretFilter
 
 TOKEN = "a1B2" * 9
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callmark.live.surrogates import Surrogates
+from callmark.live.cleaning import Surrogates
 from callmark.scorers.pii import find_pii
 
 VALUES = {
