@@ -1,4 +1,5 @@
-"""One recording from its calls to its files."""
+"""One recording from its calls to its files. Fields that differ from call to call (times, ids) get
+one value for ever: `--pin`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The MCP server: over this process's own pipes, or streamable HTTP."""
+"""The MCP server that answers from fixtures: what clients ask, remembered session by session, over
+this process's own pipes or streamable HTTP."""
 
 from __future__ import annotations
 

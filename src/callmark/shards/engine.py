@@ -1,4 +1,5 @@
-"""What an engine is: it has shards played somewhere and tells what becomes of them."""
+"""What an engine is: it has shards played somewhere and tells what becomes of them. And how one
+shard is played, wherever that is: trials go out as they finish, their sum at the end."""
 
 from __future__ import annotations
 

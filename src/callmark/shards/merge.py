@@ -1,4 +1,4 @@
-"""The results and the report of a whole run from those of its shards.
+"""The results and the report of a whole run from the files of its shards.
 
 Nothing is scored again. The lines are copied as they are, in the order of the dataset, and
 summarised as the run itself would have done: so both files are those of an unsharded run."""

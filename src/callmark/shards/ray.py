@@ -1,7 +1,10 @@
 """The engine `ray`: shards as tasks on a Ray cluster, or on one that is started for the run.
 
 Ray's own retries are off: it would begin a lost shard anew, while the driver knows which of its
-trials are finished and asks only for the others."""
+trials are finished and asks only for the others.
+
+Inputs are shipped to the other machines as bundles, files with their hashes, named by what they
+hold: whoever has a bundle of that name already needs no byte of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Which runs a folder holds. Whoever asks names a run by its number, never by a path."""
+"""Which runs a folder holds, with what a person noted about each in `NAME.notes.json` beside its
+results. Whoever asks names a run by its number, never by a path."""
 
 from __future__ import annotations
 

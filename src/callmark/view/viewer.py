@@ -1,4 +1,6 @@
-"""What can be asked of the viewer, and what it answers. It knows no socket."""
+"""What can be asked of the viewer, and what it answers. It knows no socket.
+
+Comparing two runs takes a while: it is done in a process of its own, one after the other."""
 
 from __future__ import annotations
 

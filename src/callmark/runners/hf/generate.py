@@ -1,4 +1,7 @@
-"""Generation in batches: the same tokens as one prompt at a time, several times faster."""
+"""Generation in batches: the same tokens as one prompt at a time, several times faster.
+
+A pass computes prompts side by side, with a beginning that is computed only once; the tokens that
+come out of it become the reply of one turn."""
 
 from __future__ import annotations
 

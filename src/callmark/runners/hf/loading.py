@@ -1,4 +1,5 @@
-"""Loading a local model: quietly, offline, from safetensors, with adapters that can be switched."""
+"""Loading a local model: its folder and that of an adapter are looked at first, then it is loaded
+quietly, offline, from safetensors, with adapters that can be switched."""
 
 from __future__ import annotations
 
