@@ -9,29 +9,27 @@ from fractions import Fraction
 
 import msgspec
 
-from callmark.datasets.generate.families import (
-    adversarial,
-    chains,
-    conversation,
-    lookups,
-    nothing,
-    probes,
-    reports,
-    retries,
-)
+from callmark.datasets.generate.families.adversarial import ADVERSARIAL
+from callmark.datasets.generate.families.chains import CHAINS
+from callmark.datasets.generate.families.conversation import CONVERSATIONS
+from callmark.datasets.generate.families.lookups import LOOKUPS
+from callmark.datasets.generate.families.nothing import NOTHING_FOUND
+from callmark.datasets.generate.families.probes import LOCALE_PROBES
+from callmark.datasets.generate.families.reports import REPORTS
+from callmark.datasets.generate.families.retries import RETRIES
 from callmark.datasets.generate.records import Complexity, MadeSample, Recipe
 from callmark.datasets.generate.world import World, offsets_of
 from callmark.errors import UsageError
 
 RECIPES: tuple[Recipe, ...] = (
-    *lookups.RECIPES,
-    *chains.RECIPES,
-    *retries.RECIPES,
-    *reports.RECIPES,
-    *probes.RECIPES,
-    *adversarial.RECIPES,
-    *conversation.RECIPES,
-    *nothing.RECIPES,
+    *LOOKUPS,
+    *CHAINS,
+    *RETRIES,
+    *REPORTS,
+    *LOCALE_PROBES,
+    *ADVERSARIAL,
+    *CONVERSATIONS,
+    *NOTHING_FOUND,
 )
 MIN_PER_CELL = 3
 _WHOLE = 1 << 62  # places in the dataset are whole numbers below this: no rounding decides

@@ -54,7 +54,7 @@ def malformed_address(world: World) -> Draft:
     )
 
 
-RECIPES = (
+ADVERSARIAL = (
     Recipe("out_of_range", "adversarial", "moderate", "text_and_number", out_of_range),
     Recipe("malformed_address", "adversarial", "moderate", "url", malformed_address),
 )

@@ -161,7 +161,7 @@ def read_run_note(world: World) -> Draft:
     return several_calls(world, prompt, calls, (span,), (limit, day))
 
 
-RECIPES = (
+CHAINS = (
     Recipe("search_then_open", "chain", "moderate", "text_then_url", search_then_open),
     Recipe("two_sources", "cross_check", "moderate", "text_then_text", two_sources),
     Recipe("pair", "compare", "moderate", "parallel", pair),

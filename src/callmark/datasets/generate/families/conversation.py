@@ -34,7 +34,7 @@ no_tool = partial(talk, table=NO_TOOL, expected_behaviour="no_tool")
 decline = partial(talk, table=DECLINE, expected_behaviour="decline")
 unclear = partial(talk, table=UNCLEAR, adversarial={"type": "ambiguity", "expected": "ask_clarify"})
 
-RECIPES = (
+CONVERSATIONS = (
     Recipe("no_tool", "control", "simple", "none", no_tool, "control", share=3),
     Recipe("decline", "control", "simple", "none", decline, "control", share=2),
     Recipe("unclear", "clarify", "simple", "none", unclear, "clarify"),

@@ -201,7 +201,7 @@ def repository(world: World) -> Draft:
     return one_call(world, prompt, call, span, (label, limit))
 
 
-RECIPES = (
+LOOKUPS = (
     Recipe("search_both", "lookup", "simple", "text", search_for_both, share=4),
     Recipe("search_top_k", "lookup", "simple", "text_and_number", search_with_top_k, share=3),
     Recipe("search_number", "lookup", "simple", "text", search_for_number, share=2),

@@ -72,7 +72,7 @@ def _draft(
     )
 
 
-RECIPES = (
+NOTHING_FOUND = (
     Recipe("empty", "nothing_found", "simple", "text", empty, "negative_control"),
     Recipe("decoy", "nothing_found", "simple", "text", decoy, "negative_control"),
 )

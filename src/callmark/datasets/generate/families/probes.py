@@ -73,7 +73,7 @@ def _draft(
     )
 
 
-RECIPES = tuple(
+LOCALE_PROBES = tuple(
     Recipe(
         f"probe_{locale}_{structure}",
         "locale_report",

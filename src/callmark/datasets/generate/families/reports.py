@@ -101,7 +101,7 @@ def _document(world: World) -> str:
     return "\n\n".join(paragraphs)
 
 
-RECIPES = (
+REPORTS = (
     Recipe("dense", "dense", "complex", "path", dense),
     Recipe("long_search", "long", "complex", "text", long_search),
     Recipe("long_file", "long", "complex", "path", long_file),

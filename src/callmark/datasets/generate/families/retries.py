@@ -73,7 +73,7 @@ def file_again(world: World) -> Draft:
     return several_calls(world, prompt, calls, (subject.both(),), (), expected_behaviour="retry")
 
 
-RECIPES = (
+RETRIES = (
     Recipe("other_folder", "retry", "moderate", "text_then_content", other_folder, share=4),
     Recipe("page_again", "retry", "moderate", "path_then_url", page_again, share=3),
     Recipe("file_again", "retry", "moderate", "path", file_again, share=3),

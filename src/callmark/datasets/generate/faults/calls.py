@@ -146,7 +146,7 @@ def _with_arguments(answer: Answer, call: MadeCall, arguments: dict[str, Json]) 
     return replace(answer, turns=turns)
 
 
-FAULTS = (
+CALL_FAULTS = (
     PlantedFault(
         name="missing_call",
         gate="multi_call_parity_rate",

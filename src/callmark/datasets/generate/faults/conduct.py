@@ -96,7 +96,7 @@ def too_many_spans(sample: MadeSample, rng: Random) -> Planted:
     return Planted(replace(answer, spans=spans), moved)
 
 
-FAULTS = (
+CONDUCT_FAULTS = (
     PlantedFault(
         name="contaminated_control",
         gate="controls_with_integration",

@@ -196,7 +196,7 @@ def _is_explained(number: int, known: set[int]) -> bool:
     )
 
 
-FAULTS = (
+GROUNDING_FAULTS = (
     PlantedFault(
         name="ungrounded_span",
         gate="integration_f1_macro_lax",
