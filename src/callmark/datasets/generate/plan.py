@@ -10,10 +10,9 @@ from fractions import Fraction
 import msgspec
 
 from callmark.datasets.generate.chains import CHAINS, RETRIES
+from callmark.datasets.generate.controls import CONVERSATIONS, NOTHING_FOUND
 from callmark.datasets.generate.families.adversarial import ADVERSARIAL
-from callmark.datasets.generate.families.conversation import CONVERSATIONS
 from callmark.datasets.generate.families.lookups import LOOKUPS
-from callmark.datasets.generate.families.nothing import NOTHING_FOUND
 from callmark.datasets.generate.families.probes import LOCALE_PROBES
 from callmark.datasets.generate.families.reports import REPORTS
 from callmark.datasets.generate.records import Complexity, MadeSample, Recipe
