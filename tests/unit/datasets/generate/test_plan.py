@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from callmark.datasets.generate.locales import english, form_of
 from callmark.datasets.generate.plan import CELLS, RECIPES, apportion, counts_of, order_of
 from callmark.datasets.generate.words.languages import PROBES
-from callmark.datasets.generate.words.names import NAME_ENDINGS, NAME_STEMS
-from callmark.datasets.generate.world import World, offsets_of
+from callmark.datasets.generate.world import NAME_ENDINGS, NAME_STEMS, World, offsets_of
 from callmark.errors import UsageError
 
 
