@@ -26,7 +26,7 @@ from callmark.datasets.generate.tools import (
     subject_of,
     write_file,
 )
-from callmark.datasets.generate.words.english import ENGLISH
+from callmark.datasets.generate.topics import ENGLISH
 from callmark.datasets.generate.world import World
 from callmark.records.jsontext import Json
 

@@ -23,9 +23,8 @@ from callmark.datasets.generate.tools import (
     search,
     subject_of,
 )
-from callmark.datasets.generate.words.english import ENGLISH
+from callmark.datasets.generate.topics import ENGLISH, Language
 from callmark.datasets.generate.words.languages import FRENCH, GERMAN, SPANISH
-from callmark.datasets.generate.words.topic import Language
 from callmark.datasets.generate.world import World
 from callmark.records.jsontext import Json
 

@@ -12,8 +12,7 @@ import msgspec
 
 from callmark.datasets.generate.locales import LocaleForm, english
 from callmark.datasets.generate.records import Day, MadeCall, Number, Span
-from callmark.datasets.generate.words.english import ENGLISH
-from callmark.datasets.generate.words.topic import Language, Topic
+from callmark.datasets.generate.topics import ENGLISH, Language, Topic
 from callmark.datasets.generate.world import World
 from callmark.records.jsontext import Json
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from callmark.datasets.generate.families.lookups import one_call, page_text
 from callmark.datasets.generate.records import Draft, Recipe
 from callmark.datasets.generate.tools import hits_on, join_prompt, open_page, search, subject_of
-from callmark.datasets.generate.words.english import ENGLISH
+from callmark.datasets.generate.topics import ENGLISH
 from callmark.datasets.generate.world import World
 
 MOST_HITS = 100  # what the search allows

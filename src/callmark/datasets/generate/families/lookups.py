@@ -27,7 +27,7 @@ from callmark.datasets.generate.tools import (
     search,
     subject_of,
 )
-from callmark.datasets.generate.words.english import ENGLISH, SYSTEM, WORKING
+from callmark.datasets.generate.topics import ENGLISH, SYSTEM, WORKING
 from callmark.datasets.generate.world import World
 from callmark.records.jsontext import Json
 

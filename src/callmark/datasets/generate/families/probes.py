@@ -24,8 +24,8 @@ from callmark.datasets.generate.tools import (
     search,
     subject_of,
 )
+from callmark.datasets.generate.topics import Language
 from callmark.datasets.generate.words.languages import PROBES
-from callmark.datasets.generate.words.topic import Language
 from callmark.datasets.generate.world import World
 from callmark.records.jsontext import Json
 

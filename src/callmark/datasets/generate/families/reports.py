@@ -13,8 +13,8 @@ from callmark.datasets.generate.tools import (
     search,
     subject_of,
 )
+from callmark.datasets.generate.topics import ENGLISH, SYSTEM
 from callmark.datasets.generate.words.documents import OPENINGS, SENTENCES
-from callmark.datasets.generate.words.english import ENGLISH, SYSTEM
 from callmark.datasets.generate.world import World
 from callmark.records.jsontext import Json
 

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from callmark.datasets.generate.faults.fault import CALLS, STATEMENTS, Planted, PlantedFault, pick
 from callmark.datasets.generate.locales import english
 from callmark.datasets.generate.records import SPAN_CAP, Answer, Attempt, MadeSample, Span, Turn
+from callmark.datasets.generate.topics import VAGUE
 from callmark.datasets.generate.truth import (
     TrueScores,
     Truth,
@@ -18,7 +19,6 @@ from callmark.datasets.generate.truth import (
     integration_truth,
     statements_truth,
 )
-from callmark.datasets.generate.words.english import VAGUE
 from callmark.records.jsontext import want_object
 
 _SPANS = frozenset({"spans_total", "spans", "has_span"})

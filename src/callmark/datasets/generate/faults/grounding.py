@@ -26,8 +26,8 @@ from callmark.datasets.generate.records import (
     Span,
     Stated,
 )
+from callmark.datasets.generate.topics import REMARKS, VAGUE
 from callmark.datasets.generate.truth import TrueScores, Truth, integration_truth, statements_truth
-from callmark.datasets.generate.words.english import REMARKS, VAGUE
 from callmark.records.jsontext import canonical_json
 
 # argument -> how an answer repeats it

@@ -1,6 +1,6 @@
 """German, Spanish, French, Hindi, Arabic, Japanese, Brazilian Portuguese: locale probes."""
 
-from callmark.datasets.generate.words.topic import Language, Topic
+from callmark.datasets.generate.topics import Language, Topic
 
 _SPAN = "Main span: {n} m. Opened: {d}."
 _LENGTH = "Navigable: {n} km. Surveyed: {d}."
