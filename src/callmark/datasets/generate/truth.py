@@ -5,10 +5,13 @@ asks the scorer: the generator knows which calls and values it put where."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from random import Random
 from typing import NamedTuple
 
-from callmark.datasets.generate.records import SPAN_CAP, Draft, MadeSample, Stated
+import msgspec
+
+from callmark.datasets.generate.records import SPAN_CAP, Answer, Draft, MadeSample, Stated
 
 Truth = dict[str, int | float | None]
 
@@ -105,3 +108,41 @@ def calls_truth(*, expected: int, observed: int, matched: int, valid: int | None
 def f1_of(precision: float, recall: float) -> float:
     total = precision + recall
     return 2 * precision * recall / total if total else 0.0
+
+
+class Planted(msgspec.Struct, frozen=True):
+    """The flawed answer, and the numbers that it changes."""
+
+    answer: Answer
+    moved: Truth
+
+
+class PlantedFault(msgspec.Struct, frozen=True, kw_only=True):
+    """One kind. `gate` is the one that is named for it. `effect` are the columns that it may move;
+    `applies` depends on the recipe of a sample only, so that a plan need not make the samples."""
+
+    name: str
+    gate: str
+    effect: frozenset[str]
+    applies: Callable[[MadeSample], bool]
+    plant: Callable[[MadeSample, Random], Planted]
+
+
+def pick(rng: Random, table: tuple[str, ...]) -> str:
+    return table[rng.randrange(len(table))]
+
+
+GROUNDING = frozenset(
+    (
+        "f1_lax",
+        "f1_strict",
+        "grounded_lax",
+        "grounded_strict",
+        "found_lax",
+        "found_strict",
+        "has_grounded",
+        "values",
+    )
+)
+STATEMENTS = frozenset(("flagged", "unchecked", "judged"))
+CALLS = frozenset(("call_f1", "looked_up", "hits"))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from callmark.datasets.generate.faults.calls import CALL_FAULTS
 from callmark.datasets.generate.faults.conduct import CONDUCT_FAULTS, LEAKS
-from callmark.datasets.generate.faults.fault import PlantedFault
 from callmark.datasets.generate.faults.grounding import GROUNDING_FAULTS
+from callmark.datasets.generate.truth import PlantedFault
 
 FAULTS: dict[str, PlantedFault] = {
     fault.name: fault for fault in (*GROUNDING_FAULTS, *CALL_FAULTS, *CONDUCT_FAULTS, *LEAKS)

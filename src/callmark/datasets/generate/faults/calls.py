@@ -7,9 +7,8 @@ from random import Random
 
 from msgspec.structs import replace
 
-from callmark.datasets.generate.faults.fault import CALLS, Planted, PlantedFault
 from callmark.datasets.generate.records import Answer, Attempt, MadeCall, MadeSample, Turn
-from callmark.datasets.generate.truth import calls_truth
+from callmark.datasets.generate.truth import CALLS, Planted, PlantedFault, calls_truth
 from callmark.records.jsontext import Json, canonical_json
 
 # tool -> the option that a sample may leave open, and values that its schema refuses

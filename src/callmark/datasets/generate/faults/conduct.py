@@ -8,15 +8,19 @@ from random import Random
 
 from msgspec.structs import replace
 
-from callmark.datasets.generate.faults.fault import CALLS, STATEMENTS, Planted, PlantedFault, pick
 from callmark.datasets.generate.locales import english
 from callmark.datasets.generate.records import SPAN_CAP, Answer, Attempt, MadeSample, Span, Turn
 from callmark.datasets.generate.topics import VAGUE
 from callmark.datasets.generate.truth import (
+    CALLS,
+    STATEMENTS,
+    Planted,
+    PlantedFault,
     TrueScores,
     Truth,
     calls_truth,
     integration_truth,
+    pick,
     statements_truth,
 )
 from callmark.records.jsontext import want_object

@@ -8,13 +8,6 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from callmark.datasets.generate.faults.fault import (
-    GROUNDING,
-    STATEMENTS,
-    Planted,
-    PlantedFault,
-    pick,
-)
 from callmark.datasets.generate.locales import english
 from callmark.datasets.generate.records import (
     Answer,
@@ -27,7 +20,17 @@ from callmark.datasets.generate.records import (
     Stated,
 )
 from callmark.datasets.generate.topics import REMARKS, VAGUE
-from callmark.datasets.generate.truth import TrueScores, Truth, integration_truth, statements_truth
+from callmark.datasets.generate.truth import (
+    GROUNDING,
+    STATEMENTS,
+    Planted,
+    PlantedFault,
+    TrueScores,
+    Truth,
+    integration_truth,
+    pick,
+    statements_truth,
+)
 from callmark.records.jsontext import canonical_json
 
 # argument -> how an answer repeats it

@@ -10,10 +10,9 @@ from random import Random
 import msgspec
 
 from callmark.datasets.generate.faults import FAULTS
-from callmark.datasets.generate.faults.fault import Planted, PlantedFault
 from callmark.datasets.generate.plan import RECIPES, order_of
 from callmark.datasets.generate.records import MadeSample
-from callmark.datasets.generate.truth import Truth, truth_of
+from callmark.datasets.generate.truth import Planted, PlantedFault, Truth, truth_of
 from callmark.datasets.generate.world import World, offsets_of
 from callmark.errors import UsageError
 
