@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from callmark.datasets.generate.faults.calls import CALL_FAULTS
-from callmark.datasets.generate.faults.conduct import CONDUCT_FAULTS, LEAKS
+from callmark.datasets.generate.conduct_faults import CALL_FAULTS, CONDUCT_FAULTS, LEAKS
 from callmark.datasets.generate.faults.grounding import GROUNDING_FAULTS
 from callmark.datasets.generate.truth import PlantedFault
 
