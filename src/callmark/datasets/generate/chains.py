@@ -4,14 +4,14 @@ A tool fails first: the model has to try again, in the same way or in another.""
 
 from __future__ import annotations
 
-from callmark.datasets.generate.families.lookups import (
+from callmark.datasets.generate.locales import english
+from callmark.datasets.generate.lookups import (
     FOLDERS,
     MODULES,
     expression_of,
     page_text,
     plain_answer,
 )
-from callmark.datasets.generate.locales import english
 from callmark.datasets.generate.records import Day, Draft, Label, MadeCall, Number, Recipe, Span
 from callmark.datasets.generate.tools import (
     hit,

@@ -11,10 +11,7 @@ import msgspec
 
 from callmark.datasets.generate.chains import CHAINS, RETRIES
 from callmark.datasets.generate.controls import CONVERSATIONS, NOTHING_FOUND
-from callmark.datasets.generate.families.adversarial import ADVERSARIAL
-from callmark.datasets.generate.families.lookups import LOOKUPS
-from callmark.datasets.generate.families.probes import LOCALE_PROBES
-from callmark.datasets.generate.families.reports import REPORTS
+from callmark.datasets.generate.lookups import ADVERSARIAL, LOCALE_PROBES, LOOKUPS, REPORTS
 from callmark.datasets.generate.records import Complexity, MadeSample, Recipe
 from callmark.datasets.generate.world import World, offsets_of
 from callmark.errors import UsageError
