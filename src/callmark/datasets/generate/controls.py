@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from callmark.datasets.generate.languages import FRENCH, GERMAN, SPANISH
 from callmark.datasets.generate.locales import english, form_of
 from callmark.datasets.generate.records import Answer, Draft, MadeCall, Recipe, made_turns
 from callmark.datasets.generate.tools import (
@@ -24,7 +25,6 @@ from callmark.datasets.generate.tools import (
     subject_of,
 )
 from callmark.datasets.generate.topics import ENGLISH, Language
-from callmark.datasets.generate.words.languages import FRENCH, GERMAN, SPANISH
 from callmark.datasets.generate.world import World
 from callmark.records.jsontext import Json
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from callmark.datasets.generate.languages import PROBES
 from callmark.datasets.generate.locales import english, form_of
 from callmark.datasets.generate.records import (
     Answer,
@@ -31,7 +32,6 @@ from callmark.datasets.generate.tools import (
     subject_of,
 )
 from callmark.datasets.generate.topics import ENGLISH, SYSTEM, WORKING, Language
-from callmark.datasets.generate.words.languages import PROBES
 from callmark.datasets.generate.world import World
 from callmark.records.jsontext import Json
 
