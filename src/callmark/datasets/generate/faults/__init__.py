@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from callmark.datasets.generate.conduct_faults import CALL_FAULTS, CONDUCT_FAULTS, LEAKS
-from callmark.datasets.generate.faults.grounding import GROUNDING_FAULTS
+from callmark.datasets.generate.grounding_faults import GROUNDING_FAULTS
 from callmark.datasets.generate.truth import PlantedFault
 
 FAULTS: dict[str, PlantedFault] = {
