@@ -1,4 +1,5 @@
-"""Which sample gets which fault: exact counts, at most one fault each, one byte per sample."""
+"""The table of faults that can be planted into recorded answers, one kind a row; and which sample
+gets which: exact counts, at most one fault each, one byte per sample."""
 
 from __future__ import annotations
 
@@ -9,12 +10,18 @@ from random import Random
 
 import msgspec
 
-from callmark.datasets.generate.faults import FAULTS
+from callmark.datasets.generate.conduct_faults import CALL_FAULTS, CONDUCT_FAULTS, LEAKS
+from callmark.datasets.generate.grounding_faults import GROUNDING_FAULTS
 from callmark.datasets.generate.plan import RECIPES, order_of
 from callmark.datasets.generate.records import MadeSample
 from callmark.datasets.generate.truth import Planted, PlantedFault, Truth, truth_of
 from callmark.datasets.generate.world import World, offsets_of
 from callmark.errors import UsageError
+
+FAULTS: dict[str, PlantedFault] = {
+    fault.name: fault for fault in (*GROUNDING_FAULTS, *CALL_FAULTS, *CONDUCT_FAULTS, *LEAKS)
+}
+
 
 _NAMES = tuple(FAULTS)
 
