@@ -1,6 +1,5 @@
-"""Several calls: one after the other, side by side, and with a note at the end.
-
-A tool fails first: the model has to try again, in the same way or in another."""
+"""Samples of several calls: one after the other, side by side, with a note at the end; and those in
+which a tool fails first, so that the model has to try again, in the same way or in another."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""Faults of conduct: a tool where none is wanted, decoys, inventions, giving up, too much.
-
-Faults in the calls: too few, too many, in another order, with wrong or broken arguments."""
+"""Faults of what a model does: calls that are too few, too many, in another order, with wrong or
+broken arguments; a tool where none is wanted, decoys, inventions, giving up, too much, leaks."""
 
 from __future__ import annotations
 

@@ -1,9 +1,7 @@
-"""Requests that need no tool, that must be declined, or that are unclear, with their answers.
-`{n}` is the name of a place, `{r}` its region.
+"""Samples in which no call is right (nothing to look up, a request to decline, an unclear one), and
+negative controls: the tools answer with nothing, or with something else than was asked.
 
-Samples in which no call is right: controls, and requests that are unclear.
-
-Negative controls: the tools answer with nothing, or with something else than was asked."""
+In the exchanges `{n}` is the name of a place, `{r}` its region."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Samples in which something is looked up: in one source, in long ones, in other languages, and
-with words in the source that are no answer."""
+"""Samples in which something is looked up: in one source, in long ones, in other languages, and on
+requests that mislead (out of range, malformed), where the right answer calls, but not as asked."""
 
 from __future__ import annotations
 

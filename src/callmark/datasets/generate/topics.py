@@ -1,6 +1,5 @@
-"""The shape of one row: something that can be looked up, in one language.
-
-English: things to look up, and the sentences around them."""
+"""What can be looked up: the shape of a topic, and the English topics with the sentences around
+them."""
 
 from typing import NamedTuple
 

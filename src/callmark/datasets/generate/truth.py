@@ -1,7 +1,8 @@
-"""What is true of an answer by construction: the numbers that a right scorer has to give.
+"""What is true of an answer by construction: the numbers that a right scorer has to give; and what
+a fault is: to which samples it applies, what it does to an answer, what that moves.
 
-The names are those of the columns that a report is made of. None: does not apply. Nothing here
-asks the scorer: the generator knows which calls and values it put where."""
+The names are those of the columns that a report is made of. None: does not apply. Nothing here asks
+the scorer: the generator knows which calls and values it put where."""
 
 from __future__ import annotations
 

@@ -1,9 +1,11 @@
 """The chances of one sample: what is drawn, and what no other sample has.
 
-Only `random()` and `randrange()` of Python's generator are used, and strings seed it: both are
-the same on every platform and in every later version. Names, numbers and dates are not drawn but
-counted: a walk through all of them that comes back to none before all were used, so that no
-answer can be right by chance for another sample."""
+Only `random()` and `randrange()` of Python's generator are used, and strings seed it: both are the
+same on every platform and in every later version. Names, numbers and dates are not drawn but
+counted: a walk through all of them that comes back to none before all were used, so that no answer
+can be right by chance for another sample. Names of places that do not exist are composed of a stem
+and an ending; none holds another one, since a fixture that asks for `contains` must fit one place
+only."""
 
 from __future__ import annotations
 

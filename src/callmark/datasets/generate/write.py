@@ -1,4 +1,4 @@
-"""A dataset, its fixtures and recorded answers, streamed into files."""
+"""A generated dataset, its fixtures and recorded answers: samples as lines, streamed into files."""
 
 from __future__ import annotations
 
