@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 
 from callmark.datasets.exporting.inspect_log import export_inspect
-from callmark.datasets.importing.records import JSON_COLUMNS, OURS
+from callmark.datasets.importing.sources import JSON_COLUMNS, OURS
 from callmark.datasets.reader import Item, find_header, header_fields, located_items, open_dataset
 from callmark.errors import BadInput, MissingExtra
 from callmark.records.jsontext import Json

@@ -37,10 +37,15 @@ from callmark.datasets.importing.openai_chat import (
     is_chat,
     read_conversation,
 )
-from callmark.datasets.importing.records import Container, container_of, records_of
 from callmark.datasets.importing.responses import is_responses, read_items_of, responses_exchanges
 from callmark.datasets.importing.sharegpt import is_sharegpt, read_sharegpt
-from callmark.datasets.importing.sources import LogFile, list_files
+from callmark.datasets.importing.sources import (
+    Container,
+    LogFile,
+    container_of,
+    list_files,
+    records_of,
+)
 from callmark.datasets.importing.span_logs import dialect_of, read_span_log
 from callmark.datasets.importing.tau2 import read_tau2
 from callmark.datasets.importing.tau_bench import read_tau_bench
