@@ -47,8 +47,7 @@ from callmark.datasets.importing.sources import (
     records_of,
 )
 from callmark.datasets.importing.span_logs import dialect_of, read_span_log
-from callmark.datasets.importing.tau2 import read_tau2
-from callmark.datasets.importing.tau_bench import read_tau_bench
+from callmark.datasets.importing.tau_bench import read_tau2, read_tau_bench
 from callmark.datasets.importing.writing import ImportCounts, ImportPaths, Writer, check_places
 from callmark.datasets.reader import header_fields
 from callmark.datasets.schema import (
