@@ -17,8 +17,7 @@ from callmark.errors import UsageError
 from callmark.reports.layout import Block, Cell, Table, line, write
 
 if TYPE_CHECKING:
-    from callmark.datasets.importing.catalogue import SourcePlace, Unmapped
-    from callmark.datasets.importing.desk import Desk, Imported
+    from callmark.datasets.importing.desk import Desk, Imported, SourcePlace, Unmapped
     from callmark.datasets.importing.importing import Each, ImportReport
     from callmark.datasets.importing.writing import ImportPaths
     from callmark.live.cleaning import LogCleaner

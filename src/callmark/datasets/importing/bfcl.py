@@ -7,8 +7,7 @@ from itertools import islice, product
 
 import msgspec
 
-from callmark.datasets.importing.catalogue import Notes, SourceOffer
-from callmark.datasets.importing.desk import Desk, Imported, Object, Record
+from callmark.datasets.importing.desk import Desk, Imported, Notes, Object, Record, SourceOffer
 from callmark.errors import BadInput
 from callmark.records.jsontext import Json, NotJson, want_list
 from callmark.records.problems import typed_problem

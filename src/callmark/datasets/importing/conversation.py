@@ -15,8 +15,14 @@ import msgspec
 from callmark.calls.attempts import is_nested_too_deeply
 from callmark.calls.registry import normalise
 from callmark.datasets.add import fixture_entries
-from callmark.datasets.importing.catalogue import SourceOffer, name_of_spec, spec_of_name
-from callmark.datasets.importing.desk import Desk, Imported, Object
+from callmark.datasets.importing.desk import (
+    Desk,
+    Imported,
+    Object,
+    SourceOffer,
+    name_of_spec,
+    spec_of_name,
+)
 from callmark.datasets.schema import metadata_problems
 from callmark.records.jsontext import Json, canonical_json, digest, parse_json, want_text
 from callmark.records.samples import NOT_ASKED, NOT_RECORDED, PROVIDER_CALLS, UNANSWERED

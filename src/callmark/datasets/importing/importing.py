@@ -16,11 +16,19 @@ from callmark.datasets.importing import CHOICES, Format
 from callmark.datasets.importing.anthropic import anthropic_exchanges, is_anthropic, read_blocks
 from callmark.datasets.importing.atif import is_atif, read_atif
 from callmark.datasets.importing.bfcl import read_bfcl
-from callmark.datasets.importing.catalogue import Notes, ToolCatalogue, Unmapped
 from callmark.datasets.importing.choosing import ALL, Choice, NearDuplicates, StrataSample
 from callmark.datasets.importing.claude_code import is_claude_code, read_claude_code
 from callmark.datasets.importing.codex import is_codex, read_codex
-from callmark.datasets.importing.desk import Desk, Imported, Object, Reader, Record
+from callmark.datasets.importing.desk import (
+    Desk,
+    Imported,
+    Notes,
+    Object,
+    Reader,
+    Record,
+    ToolCatalogue,
+    Unmapped,
+)
 from callmark.datasets.importing.gemini_cli import is_gemini_cli, read_gemini_cli
 from callmark.datasets.importing.histories import (
     Histories,
