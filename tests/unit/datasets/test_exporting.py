@@ -9,7 +9,7 @@ import pytest
 from tests.builders import make_result
 from tests.stated_run import stated
 
-from callmark.datasets.exporting.inspect_log import export_inspect
+from callmark.datasets.exporting import export_inspect
 from callmark.datasets.importing.importing import import_dataset
 from callmark.datasets.importing.writing import ImportPaths
 from callmark.errors import BadInput
