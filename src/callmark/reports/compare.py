@@ -141,7 +141,7 @@ def sign_text(value: float | None) -> str:
     return "-" if value is None else f"{value:+.3f}"
 
 
-def interval(compared: Compared) -> str:
+def signed_interval(compared: Compared) -> str:
     if compared.ci_95 is None:
         return ""
     low, high = compared.ci_95
@@ -191,7 +191,7 @@ def _primary_row(one: Compared) -> tuple[Cell, ...]:
 def _primary_notes(one: Compared) -> Iterator[str]:
     """How sure the difference is, and why it was decided so."""
     found = (
-        f"95 % interval {interval(one)}" if one.ci_95 is not None else "",
+        f"95 % interval {signed_interval(one)}" if one.ci_95 is not None else "",
         f"{one.worse} worse, {one.better} better" if one.worse is not None else "",
         f"p {p_text(one.p_adjusted)} (Holm)" if one.p_adjusted is not None else "",
     )
@@ -227,7 +227,7 @@ def _exploratory(comparison: Comparison) -> Iterator[Block]:
 
 
 def _in_interval(one: Compared) -> str:
-    return f"; 95 % interval {interval(one)}" if one.ci_95 is not None else ""
+    return f"; 95 % interval {signed_interval(one)}" if one.ci_95 is not None else ""
 
 
 def _groups(title: str, groups: Mapping[str, Sequence[Compared]]) -> Iterator[Block]:
@@ -332,7 +332,7 @@ def _row(one: Compared) -> tuple[str, ...]:
         round_text(one.a),
         round_text(one.b),
         sign_text(one.difference),
-        interval(one),
+        signed_interval(one),
         str(one.n),
         count_text(one),
     )

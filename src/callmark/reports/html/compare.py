@@ -17,9 +17,9 @@ from callmark.reports.compare import (
     GROUPS,
     count_text,
     facts,
-    interval,
     p_text,
     sign_text,
+    signed_interval,
 )
 from callmark.reports.html.overview import (
     MADE_BY,
@@ -307,7 +307,7 @@ def _primary_row(one: Compared) -> tuple[PageCell, ...]:
         ),
         PageCell(round_text(one.a)),
         PageCell(round_text(one.b)),
-        PageCell(sign_text(one.difference), note=interval(one)),
+        PageCell(sign_text(one.difference), note=signed_interval(one)),
         PageCell(str(one.n)),
         PageCell(count_text(one)),
         PageCell(p_text(one.p_adjusted)),
@@ -319,7 +319,7 @@ def _cells(one: Compared) -> tuple[PageCell, ...]:
         PageCell(round_text(one.a)),
         PageCell(round_text(one.b)),
         PageCell(sign_text(one.difference)),
-        PageCell(interval(one), "quiet"),
+        PageCell(signed_interval(one), "quiet"),
         PageCell(str(one.n)),
         PageCell(count_text(one)),
     )
