@@ -9,7 +9,18 @@ import msgspec
 
 from callmark.compare.records import Comparison, MeasuredRun, RunMatrix
 from callmark.records.report import Metric
-from callmark.reports.compare import DECISION_STYLE, ids, sign_text
+from callmark.reports.compare import (
+    BY_ITSELF,
+    DECISION_STYLE,
+    compared_of,
+    headline,
+    ids,
+    metrics_of,
+    names_of,
+    run_facts,
+    shared_facts,
+    sign_text,
+)
 from callmark.reports.html.overview import (
     MADE_BY,
     Bar,
@@ -21,15 +32,6 @@ from callmark.reports.html.overview import (
 )
 from callmark.reports.html.page import IndexBuilder, PageFile
 from callmark.reports.layout import Style, one_line, round_text
-from callmark.reports.matrix import (
-    BY_ITSELF,
-    compared_of,
-    headline,
-    metrics_of,
-    names_of,
-    run_facts,
-    shared_facts,
-)
 from callmark.reports.terminal import interval
 from callmark.summary.metrics import in_words, label_of, sentence_of
 
