@@ -169,7 +169,7 @@ def _compare_many(
     from callmark.compare.matrix import compare_many
     from callmark.compare.records import matrix_exit_code
     from callmark.reports.compare import matrix_blocks, matrix_line, matrix_markdown
-    from callmark.reports.html.matrix import write_matrix_page
+    from callmark.reports.html.compare import write_matrix_page
     from callmark.reports.layout import RunProgress
 
     with RunProgress(sys.stderr, silent=options.quiet) as progress:
