@@ -79,7 +79,7 @@ def present(
 
 
 def _tables(report: Report) -> Iterator[Block]:
-    from callmark.reports.terminal_tables import table_blocks
+    from callmark.reports.terminal import table_blocks
 
     return table_blocks(report)
 
