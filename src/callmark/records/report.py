@@ -9,10 +9,9 @@ from typing import Literal, assert_never
 
 import msgspec
 
-from callmark.records.drawing import Drawn
 from callmark.records.jsontext import Json, JsonRecord
 from callmark.records.quarantine import Quarantine, Quarantined
-from callmark.records.results import Decoding
+from callmark.records.results import Decoding, Drawn
 from callmark.records.samples import Kind
 from callmark.stats.estimates import Method
 
