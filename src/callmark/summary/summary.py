@@ -13,7 +13,6 @@ import msgspec
 
 from callmark.errors import BadInput, UsageError
 from callmark.records.jsontext import Json, plain_object, want_object
-from callmark.records.quarantine import Quarantined
 from callmark.records.report import (
     Counts,
     GateOutcome,
@@ -22,6 +21,7 @@ from callmark.records.report import (
     Number,
     Power,
     PowerAt,
+    Quarantined,
     Report,
     ReportHeader,
     Shard,
