@@ -12,9 +12,8 @@ from callmark.errors import UsageError
 from callmark.reports.layout import line, write
 
 if TYPE_CHECKING:
-    from callmark.records.agreement import LabelAgreement, LabelKeys, LabelLine
     from callmark.records.jsontext import Json
-    from callmark.records.statements import Tier
+    from callmark.records.statements import LabelAgreement, LabelKeys, LabelLine, Tier
 
 
 def build_parser() -> CommandParser:

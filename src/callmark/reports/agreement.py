@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from callmark.records.agreement import LabelAgreement, RuleAgreement
+from callmark.records.statements import LabelAgreement, RuleAgreement
 from callmark.reports.layout import Block, Cell, Table, line
 from callmark.reports.markdown import table
 
