@@ -16,6 +16,7 @@ import msgspec
 from callmark.errors import UsageError
 from callmark.probe.answers import (
     argument_changes,
+    check_ends,
     disagreement,
     group_failures,
     is_invented,
@@ -46,7 +47,6 @@ from callmark.probe.stats import (
     z_by_rank,
     z_gate_applies,
 )
-from callmark.probe.turns import check_ends
 from callmark.stats.estimates import SAME, SampledValue, interval_95
 
 __all__ = ["FidelityResult", "Nulls", "error_result", "exit_code", "fidelity", "valid_rate"]

@@ -16,6 +16,7 @@ from callmark.compare.records import Comparison
 from callmark.config import RunConfig
 from callmark.errors import Incomplete, UsageError
 from callmark.plugins import find_runner
+from callmark.probe.answers import MOST_FOLLOW_UPS, check_rendering, check_results, follow_ups
 from callmark.probe.fidelity import Nulls, error_result, fidelity, valid_rate
 from callmark.probe.local_views import LocalModel, adapted_views, open_adapted
 from callmark.probe.nulls import NullCache
@@ -42,7 +43,6 @@ from callmark.probe.spec import (
     calibration_spec,
 )
 from callmark.probe.stats import null_stats_of
-from callmark.probe.turns import MOST_FOLLOW_UPS, check_rendering, check_results, follow_ups
 from callmark.probe.views import (
     CannotAsk,
     ModelAlone,
