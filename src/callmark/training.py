@@ -18,8 +18,7 @@ import msgspec
 from callmark._version import __version__
 from callmark.errors import MissingExtra, UsageError
 from callmark.probe.case_making import make_cases
-from callmark.probe.fidelity import fidelity
-from callmark.probe.outputs import read_spec_values
+from callmark.probe.fidelity import fidelity, read_spec_values
 from callmark.probe.records import (
     Checkpoint,
     FidelityResult,
