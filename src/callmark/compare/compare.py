@@ -1,4 +1,5 @@
-"""`callmark compare`: two runs from their files to one comparison."""
+"""`callmark compare`: two runs from their files to one comparison; of several, each against the
+first."""
 
 from __future__ import annotations
 

@@ -1,5 +1,9 @@
 """What one view wrote, read as an answer: its call, whether that fits, in which format, and if it
-does not fit, why."""
+does not fit, why. And how its turns end: does it stop after a call, does it say something once the
+result is there, and does the tokenizer that was saved with it still show the tools?
+
+That is looked at before the statistics: a model that never ends its turn is broken, however valid
+its calls are."""
 
 from __future__ import annotations
 

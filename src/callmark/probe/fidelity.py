@@ -1,4 +1,5 @@
-"""What did the fine-tune do to the tool calls? From the answers of two views to one result.
+"""What did the fine-tune do to the tool calls? From the answers of two views, or outputs that
+somebody already has, to one result.
 
 Four signals: the change in valid calls, the format of the calls and the disagreement of arguments
 where both views made a valid call, and the share of the tuned view's valid calls that name a tool

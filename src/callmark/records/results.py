@@ -1,4 +1,4 @@
-"""One line of a results file."""
+"""One line of a results file, and how a record shows itself in a notebook."""
 
 from __future__ import annotations
 

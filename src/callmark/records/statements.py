@@ -1,4 +1,5 @@
-"""What a rule makes of what an answer says: labels, the table of rules, and how firm each is."""
+"""What a rule makes of what an answer says: labels, the table of rules, how firm each is, and what
+was measured to earn it that tier."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""A comparison as a person reads it: the decision, the primary metrics, then where it changed.
-
-from __future__ import annotations"""
+"""A comparison as a person reads it: the decision, the primary metrics, then where it changed. Of
+several runs: which are worse than the first, then metric by metric."""
 
 from __future__ import annotations
 

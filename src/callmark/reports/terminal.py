@@ -1,5 +1,6 @@
-"""The report as a person reads it: the verdict, what failed and where to look, then the rest. Only
-here numbers are rounded."""
+"""The report as a person reads it: the verdict, what failed and where to look, then the rest; on
+request the tables, with every gate, metric, tool, locale and slice. Only here numbers are
+rounded."""
 
 from __future__ import annotations
 

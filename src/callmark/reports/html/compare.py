@@ -1,4 +1,5 @@
-"""The page of a comparison, and of a probe: both sides, and what flipped between them."""
+"""The page of a comparison, and of a probe: both sides, and what flipped between them. Of several
+runs: which are worse than the first, each metric drawn and as a table."""
 
 from __future__ import annotations
 
