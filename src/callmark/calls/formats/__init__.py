@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from callmark.calls.formats.cwm import CWM
 from callmark.calls.formats.gemma import GEMMA
 from callmark.calls.formats.harmony import HARMONY, MESSAGES
 from callmark.calls.formats.marked_json import (
@@ -38,6 +37,7 @@ from callmark.calls.formats.named_json import (
 from callmark.calls.formats.pythonic import PYTHON_TAG, PYTHONIC, PYTHONIC_IN_TAGS, TOOL_CODE
 from callmark.calls.formats.reading import Format, TextBlock, TurnReading
 from callmark.calls.formats.tagged import (
+    CWM,
     GLM45,
     INVOKE,
     K2_HORIZON,

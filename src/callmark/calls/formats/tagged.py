@@ -1,5 +1,5 @@
-"""Calls as tags, a tag for each argument: as text without a type of its own, as nested elements
-(MiniMax), or with its type beside it (Kimi)."""
+"""Calls as tags. Mostly a tag for each argument: as text without a type of its own, as nested
+elements (MiniMax), or with its type beside it (Kimi); or one tag around the only argument (CWM)."""
 
 from __future__ import annotations
 
@@ -423,3 +423,48 @@ _KIMI_NEXT = (*_KIMI_HINTS, "<|close|>tools")
 KIMI_K3 = tuple(
     Format(_KIMI_K3, hint, re.escape(hint.strip()) + r"\s++", _read_kimi) for hint in _KIMI_HINTS
 )
+
+
+_CWM = "cwm"
+_CWM_CLOSING = "</tool>"
+_CWM_OPENING = r"<tool:[ \t]*+[\w.-]{1,256}+[ \t]*+>"
+_CWM_LABEL = re.compile(r"<tool:[ \t]*+([\w.-]{1,256}+)")
+# A label that says what follows: the tool's name is the first word of the text.
+_CWM_KIND = "function"
+_CWM_WORD = re.compile(r"\s*+([\w.-]{1,256}+)(?=\s)[ \t]*+")
+_CWM_KEY = "command"
+
+
+def _read_cwm(reading: TurnReading, start: int, mark_end: int) -> TextBlock:
+    label = _CWM_LABEL.match(reading.text, start)
+    tool, body = (label[1] if label else ""), mark_end
+    stop, end = reading.extent(mark_end, _CWM_CLOSING, "<tool:")
+    if tool == _CWM_KIND and not reading.offers(_CWM_KIND):
+        word = _CWM_WORD.match(reading.text, mark_end, stop)
+        if word is None:
+            return reading.malformed((start, end), _CWM, "the call names no tool")
+        tool, body = word[1], word.end()
+    if end == stop:
+        return reading.malformed((start, end), _CWM, f"it is not closed by {_CWM_CLOSING}", tool)
+    element = reading.value_at(reading.skip_blanks(body))
+    if element is not None and isinstance(element.value, dict):
+        close = reading.skip_blanks(element.end)
+        if reading.text.startswith(_CWM_CLOSING, close):
+            end = close + len(_CWM_CLOSING)
+            return TextBlock(end, (reading.named(tool, element.value, (start, end), _CWM),))
+    text = reading.text[body:stop].strip()
+    given = WrittenText(_only_text(reading.schema_of(tool)), text, is_string=True)
+    return TextBlock(end, (reading.texts(tool, [given], (start, end), _CWM),))
+
+
+def _only_text(schema: Json) -> str:
+    """The parameter that takes the text: the only one that has to be given."""
+    if not isinstance(schema, dict) or not isinstance(known := schema.get("properties"), dict):
+        return _CWM_KEY
+    names = list(known) if len(known) == 1 else schema.get("required")
+    if _CWM_KEY in known or not isinstance(names, list) or len(names) != 1:
+        return _CWM_KEY
+    return str(names[0])
+
+
+CWM = Format(_CWM, "<tool:", _CWM_OPENING, _read_cwm)
