@@ -11,7 +11,7 @@ from typing import NamedTuple, NoReturn
 import jsonschema_rs
 import msgspec
 
-from callmark.calls.python_text import CONSTANTS, NotPython, literal
+from callmark.calls.scan import CONSTANTS, NotPython, literal
 from callmark.records.jsontext import Json, NotJson, canonical_json, parse_json
 from callmark.records.problems import KeySet, did_you_mean, is_own, meant_key
 

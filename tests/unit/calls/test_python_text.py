@@ -5,7 +5,7 @@ import ast
 import pytest
 
 from callmark.calls.ledger import parse_tool_calls
-from callmark.calls.python_text import NotPython, calls_at, literal
+from callmark.calls.scan import NotPython, calls_at, literal
 
 
 @pytest.mark.parametrize(
