@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import msgspec
 
     from callmark.config import RunConfig
-    from callmark.probe.nulls import NullCache
+    from callmark.probe.local_views import NullCache
     from callmark.probe.records import Checkpoint, ProbeReport
     from callmark.probe.spec import Models, NullAdapterSpec, ProbeSpec
     from callmark.records.jsontext import Json
@@ -266,7 +266,7 @@ def main(arguments: list[str]) -> int:
         write(plan_lines(options), sys.stdout)
         return 0
 
-    from callmark.probe.nulls import NullCache
+    from callmark.probe.local_views import NullCache
     from callmark.probe.run import report_bytes
     from callmark.reports.html.probe import write_probe_page
     from callmark.reports.probe import next_blocks, probe_blocks, probe_markdown, quiet_lines

@@ -18,8 +18,7 @@ from callmark.errors import Incomplete, UsageError
 from callmark.plugins import find_runner
 from callmark.probe.answers import MOST_FOLLOW_UPS, check_rendering, check_results, follow_ups
 from callmark.probe.fidelity import Nulls, error_result, fidelity, valid_rate
-from callmark.probe.local_views import LocalModel, adapted_views, open_adapted
-from callmark.probe.nulls import NullCache
+from callmark.probe.local_views import LocalModel, NullCache, adapted_views, open_adapted
 from callmark.probe.records import (
     Calibration,
     Checkpoint,
