@@ -26,8 +26,7 @@ from callmark.probe.records import (
     ProbeResult,
     WrittenAnswer,
 )
-from callmark.probe.run import report_bytes
-from callmark.probe.series import judge_series, series_exit_code
+from callmark.probe.run import judge_series, report_bytes, series_exit_code
 from callmark.probe.spec import FidelitySpec, ToolUseCase, read_cases
 from callmark.probe.views import Question, probe_of, tools_of, written_of
 from callmark.records.jsontext import Json

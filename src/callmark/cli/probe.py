@@ -423,7 +423,7 @@ def series_of(given: dict[str, Json]) -> tuple[Checkpoint, ...]:
                 f"{flag}: a series is of local checkpoints and asked --cases: leave out"
                 f" --{other.replace('_', '-')}"
             )
-    from callmark.probe.series import find_checkpoints, name_checkpoints
+    from callmark.probe.run import find_checkpoints, name_checkpoints
 
     folder = given.get("checkpoints")
     if isinstance(folder, Path):
@@ -496,7 +496,7 @@ def config_of(options: argparse.Namespace, spec: ProbeSpec) -> RunConfig:
 
 
 def _models_of(given: dict[str, Json], series: tuple[Checkpoint, ...]) -> Models:
-    from callmark.probe.series import model_of
+    from callmark.probe.run import model_of
     from callmark.probe.spec import Models, ModelSpec
 
     if "base" not in given:
