@@ -9,8 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from callmark.cli.options import CommandParser, add_groups, refuse_options
-from callmark.cli.recording import LIVE, live_options
+from callmark.cli.options import LIVE, CommandParser, add_groups, live_options, refuse_options
 from callmark.errors import UsageError
 from callmark.reports.layout import Block, Cell, Style, Table, TextLine, line, one_line, write
 

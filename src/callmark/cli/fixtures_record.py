@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from callmark.cli.options import CommandParser, add_groups
-from callmark.cli.recording import KEPT, LIVE, MODES, keeping, live_options
+from callmark.cli.options import KEPT, LIVE, MODES, CommandParser, add_groups, keeping, live_options
 from callmark.errors import Incomplete, UsageError
 from callmark.reports.layout import one_line
 

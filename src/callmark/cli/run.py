@@ -18,7 +18,10 @@ from callmark.cli.options import (
     FAULTS,
     GATES,
     INPUTS,
+    KEPT,
+    LIVE,
     LOCAL,
+    MODES,
     OUTPUT,
     PART,
     RUNNER,
@@ -28,9 +31,10 @@ from callmark.cli.options import (
     Group,
     add_groups,
     flags_given,
+    keeping,
+    live_options,
     refuse_options,
 )
-from callmark.cli.recording import KEPT, LIVE, MODES, keeping, live_options
 from callmark.cli.reporting import (
     RunPaths,
     add_detail_options,

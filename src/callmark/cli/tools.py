@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from callmark.cli.options import CommandParser, add_groups
-from callmark.cli.recording import LIVE, live_options
+from callmark.cli.options import LIVE, CommandParser, add_groups, live_options
 from callmark.errors import UsageError
 
 
