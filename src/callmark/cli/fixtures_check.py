@@ -101,7 +101,7 @@ def _tools_now(options: argparse.Namespace) -> Registry:
     if options.registry is not None:
         raise UsageError("--registry: the tools are those of --mcp or --python: leave one out")
     from callmark.calls.registry import Registry
-    from callmark.live.source import open_live
+    from callmark.live.record import open_live
 
     with open_live(live_options(options)) as live:
         return Registry.from_specs(list(live.specs), where=live.origin)

@@ -95,9 +95,8 @@ def main(arguments: list[str]) -> int:
 def _record(
     options: argparse.Namespace, calls: Iterator[PlannedCall], kept: Keeping, mode: Mode
 ) -> Recorded:
-    from callmark.live.record import open_registry_of, record
+    from callmark.live.record import open_live, open_registry_of, record
     from callmark.live.recorder import check_folder
-    from callmark.live.source import open_live
 
     live = live_options(options)
     if mode == "none" or (mode == "once" and open_registry_of(kept, None).broker is not None):

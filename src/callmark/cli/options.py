@@ -18,9 +18,8 @@ from callmark.errors import UsageError
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
 
-    from callmark.live.record import Keeping
+    from callmark.live.record import Keeping, LiveOptions
     from callmark.live.recorder import Mode
-    from callmark.live.source import LiveOptions
     from callmark.records.jsontext import Json
 
 
@@ -454,7 +453,7 @@ KEPT: Group = {
 
 
 def live_options(options: argparse.Namespace) -> LiveOptions:
-    from callmark.live.source import LiveOptions
+    from callmark.live.record import LiveOptions
 
     return LiveOptions(
         mcp=getattr(options, "mcp", None),

@@ -122,9 +122,8 @@ def live_tools(options: argparse.Namespace, config: RunConfig) -> Iterator[Given
         return
     import msgspec
 
-    from callmark.live.record import recording
+    from callmark.live.record import open_live, recording, refuse_in_ci
     from callmark.live.recorder import check_folder
-    from callmark.live.source import open_live, refuse_in_ci
 
     refuse_in_ci()
     if config.fixtures is None or config.dataset in (None, "-"):

@@ -46,8 +46,8 @@ def main(arguments: list[str]) -> int:
 
     from callmark.calls.registry import Registry
     from callmark.live.openapi import read_openapi
+    from callmark.live.record import open_live
     from callmark.live.recorder import read_specs, write_specs
-    from callmark.live.source import open_live
     from callmark.store.files import check_writable
 
     check_writable(options.file)
