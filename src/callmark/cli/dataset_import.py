@@ -219,7 +219,7 @@ def _each(options: argparse.Namespace, cleaner: LogCleaner) -> Each:
 
     from callmark.config import load_config
     from callmark.datasets.accept import accept_item, is_incomplete
-    from callmark.datasets.importing.observed import expect_observed, split_steps
+    from callmark.datasets.importing.conversation import expect_observed, split_steps
     from callmark.run.observing import RecordingJudge
 
     judge = RecordingJudge(load_config(Path(os.devnull), {}))
