@@ -3,7 +3,7 @@ which a tool fails first, so that the model has to try again, in the same way or
 
 from __future__ import annotations
 
-from callmark.datasets.generate.locales import english
+from callmark.datasets.generate.languages import english
 from callmark.datasets.generate.lookups import (
     FOLDERS,
     MODULES,

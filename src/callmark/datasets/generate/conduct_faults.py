@@ -10,7 +10,7 @@ from random import Random
 
 from msgspec.structs import replace
 
-from callmark.datasets.generate.locales import english
+from callmark.datasets.generate.languages import english
 from callmark.datasets.generate.records import (
     SPAN_CAP,
     Answer,

@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from callmark.datasets.generate.languages import FRENCH, GERMAN, SPANISH
-from callmark.datasets.generate.locales import english, form_of
+from callmark.datasets.generate.languages import FRENCH, GERMAN, SPANISH, english, form_of
 from callmark.datasets.generate.records import Answer, Draft, MadeCall, Recipe, made_turns
 from callmark.datasets.generate.tools import (
     Subject,

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from callmark.datasets.generate.locales import english
+from callmark.datasets.generate.languages import english
 from callmark.datasets.generate.records import (
     Answer,
     Day,

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from callmark.datasets.generate.languages import PROBES
-from callmark.datasets.generate.locales import english, form_of
+from callmark.datasets.generate.languages import PROBES, english, form_of
 from callmark.datasets.generate.records import (
     Answer,
     Day,

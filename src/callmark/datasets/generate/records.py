@@ -7,7 +7,7 @@ from typing import Literal, assert_never
 
 import msgspec
 
-from callmark.datasets.generate.locales import LocaleForm
+from callmark.datasets.generate.languages import LocaleForm
 from callmark.datasets.generate.world import World
 from callmark.records.jsontext import Json
 from callmark.records.samples import DEFAULT_SPAN_CAP, MARKER, Kind

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from callmark.datasets.generate.locales import LocaleForm, english
+from callmark.datasets.generate.languages import LocaleForm, english
 from callmark.datasets.generate.records import Day, MadeCall, Number, Span
 from callmark.datasets.generate.topics import ENGLISH, Language, Topic
 from callmark.datasets.generate.world import World
