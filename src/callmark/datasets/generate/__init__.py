@@ -3,8 +3,14 @@
 `generate` writes files; `samples_of` streams the samples themselves. `plan_faults` and `plant`
 make flawed answers, and `TruthRecord` says what is true of each."""
 
-from callmark.datasets.generate.fault_plan import FAULTS, FaultPlan, TruthRecord, plan_faults, plant
-from callmark.datasets.generate.plan import samples_of
+from callmark.datasets.generate.plan import (
+    FAULTS,
+    FaultPlan,
+    TruthRecord,
+    plan_faults,
+    plant,
+    samples_of,
+)
 from callmark.datasets.generate.truth import Planted, PlantedFault, Truth, truth_of
 from callmark.datasets.generate.write import (
     AnswersWanted,

@@ -13,8 +13,7 @@ from typing import IO, BinaryIO, Self
 import msgspec
 
 from callmark.calls.registry import Registry
-from callmark.datasets.generate.fault_plan import FaultPlan, plan_faults, plant
-from callmark.datasets.generate.plan import samples_of
+from callmark.datasets.generate.plan import FaultPlan, plan_faults, plant, samples_of
 from callmark.datasets.generate.records import (
     SPAN_CAP,
     Answer,
