@@ -15,8 +15,7 @@ from callmark.reports.layout import Block, Cell, Style, Table, TextLine, line, o
 
 if TYPE_CHECKING:
     from callmark.broker.broker import ToolBroker
-    from callmark.broker.check import ExpectedUse, FixtureCheck, HitRate
-    from callmark.broker.tool_changes import ToolChanges
+    from callmark.broker.check import ExpectedUse, FixtureCheck, HitRate, ToolChanges
     from callmark.calls.registry import Registry
 
 SHOWN_FAILURES = 10
@@ -118,7 +117,7 @@ def _find_changes(
                 "--recorded: which tools are there now? Add --registry, --mcp or --python"
             )
         return None
-    from callmark.broker.tool_changes import find_changes
+    from callmark.broker.check import find_changes
     from callmark.datasets.reader import open_dataset
     from callmark.live.recorder import REGISTRY
     from callmark.run.offers import open_registry
