@@ -11,7 +11,16 @@ from callmark.datasets.generate.lookups import (
     page_text,
     plain_answer,
 )
-from callmark.datasets.generate.records import Day, Draft, Label, MadeCall, Number, Recipe, Span
+from callmark.datasets.generate.records import (
+    Day,
+    Draft,
+    Label,
+    MadeCall,
+    Number,
+    Recipe,
+    Span,
+    World,
+)
 from callmark.datasets.generate.tools import (
     hit,
     hits_on,
@@ -26,7 +35,6 @@ from callmark.datasets.generate.tools import (
     write_file,
 )
 from callmark.datasets.generate.topics import ENGLISH
-from callmark.datasets.generate.world import World
 from callmark.records.jsontext import Json
 
 SECOND_SOURCE = ("inspection report", "yearbook entry", "council minutes", "press archive")

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import msgspec
 
 from callmark.datasets.generate.languages import FRENCH, GERMAN, SPANISH, english, form_of
-from callmark.datasets.generate.records import Answer, Draft, MadeCall, Recipe, made_turns
+from callmark.datasets.generate.records import Answer, Draft, MadeCall, Recipe, World, made_turns
 from callmark.datasets.generate.tools import (
     Subject,
     hit,
@@ -22,7 +22,6 @@ from callmark.datasets.generate.tools import (
     subject_of,
 )
 from callmark.datasets.generate.topics import ENGLISH, Language
-from callmark.datasets.generate.world import World
 from callmark.records.jsontext import Json
 
 

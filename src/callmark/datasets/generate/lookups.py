@@ -15,6 +15,7 @@ from callmark.datasets.generate.records import (
     Number,
     Recipe,
     Span,
+    World,
     made_turns,
 )
 from callmark.datasets.generate.tools import (
@@ -31,7 +32,6 @@ from callmark.datasets.generate.tools import (
     subject_of,
 )
 from callmark.datasets.generate.topics import ENGLISH, SYSTEM, WORKING, Language
-from callmark.datasets.generate.world import World
 from callmark.records.jsontext import Json
 
 TOP_K = ((2, "two"), (4, "four"), (5, "five"), (8, "eight"))

@@ -16,9 +16,8 @@ from callmark.datasets.generate.conduct_faults import CALL_FAULTS, CONDUCT_FAULT
 from callmark.datasets.generate.controls import CONVERSATIONS, NOTHING_FOUND
 from callmark.datasets.generate.grounding_faults import GROUNDING_FAULTS
 from callmark.datasets.generate.lookups import ADVERSARIAL, LOCALE_PROBES, LOOKUPS, REPORTS
-from callmark.datasets.generate.records import Complexity, MadeSample, Recipe
+from callmark.datasets.generate.records import Complexity, MadeSample, Recipe, World, offsets_of
 from callmark.datasets.generate.truth import Planted, PlantedFault, Truth, truth_of
-from callmark.datasets.generate.world import World, offsets_of
 from callmark.errors import UsageError
 
 RECIPES: tuple[Recipe, ...] = (

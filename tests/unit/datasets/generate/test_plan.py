@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from callmark.datasets.generate.languages import PROBES, english, form_of
 from callmark.datasets.generate.plan import CELLS, RECIPES, apportion, counts_of, order_of
-from callmark.datasets.generate.world import NAME_ENDINGS, NAME_STEMS, World, offsets_of
+from callmark.datasets.generate.records import NAME_ENDINGS, NAME_STEMS, World, offsets_of
 from callmark.errors import UsageError
 
 
