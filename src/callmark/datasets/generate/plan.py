@@ -12,9 +12,8 @@ from random import Random
 import msgspec
 
 from callmark.datasets.generate.chains import CHAINS, RETRIES
-from callmark.datasets.generate.conduct_faults import CALL_FAULTS, CONDUCT_FAULTS, LEAKS
 from callmark.datasets.generate.controls import CONVERSATIONS, NOTHING_FOUND
-from callmark.datasets.generate.grounding_faults import GROUNDING_FAULTS
+from callmark.datasets.generate.faults import CALL_FAULTS, CONDUCT_FAULTS, GROUNDING_FAULTS, LEAKS
 from callmark.datasets.generate.lookups import ADVERSARIAL, LOCALE_PROBES, LOOKUPS, REPORTS
 from callmark.datasets.generate.records import Complexity, MadeSample, Recipe, World, offsets_of
 from callmark.datasets.generate.truth import Planted, PlantedFault, Truth, truth_of
