@@ -1,4 +1,5 @@
-"""Does every fixture answer its call in all the ways in which a runner may write it?"""
+"""Does every fixture answer its call in all the ways in which a runner may write it? And which
+tools are no longer what they were when recorded, and which samples does that touch?"""
 
 from __future__ import annotations
 

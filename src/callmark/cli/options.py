@@ -1,6 +1,6 @@
-"""The options of a run, as tables: each that is a setting has its row here, whoever takes it.
-An option that was not given leaves no trace, so that flags can win over the config file and the
-config file over the dataset's header."""
+"""The options of a run and of recording, as tables: each that is a setting has its row here,
+whoever takes it. An option that was not given leaves no trace, so that flags can win over the
+config file and the config file over the dataset's header."""
 
 from __future__ import annotations
 

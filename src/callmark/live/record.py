@@ -1,5 +1,6 @@
-"""One recording from its calls to its files. Fields that differ from call to call (times, ids) get
-one value for ever: `--pin`."""
+"""One recording from its calls to its files: of calls that somebody lists, or, with live tools in
+the place of fixtures, of what a model asks for during a run. Fields that differ from call to call
+(times, ids) get one value for ever: `--pin`."""
 
 from __future__ import annotations
 

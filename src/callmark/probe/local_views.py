@@ -1,4 +1,5 @@
-"""Views over one loaded model: adapters are switched, nothing is ever loaded twice."""
+"""Views over one loaded model: adapters are switched, nothing is ever loaded twice. The null
+adapters among them are made here, and what they did is kept for the next probe."""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""The probe: every view is asked every case, the nulls too, and the answers become one report."""
+"""The probe: every view is asked every case, the nulls too, and the answers become one report.
+
+Of a series there is one decision for each checkpoint, and the first one that loses. Checkpoints are
+tested in a fixed sequence, from the last one backwards, until one is no regression. Each test has
+the whole 5 %: to confirm anything at all, the last one has to be called a regression first, so the
+chance of a false word about the series is that of one test. A checkpoint beyond the end of the
+sequence that looks worse is told as a dip, which is an observation and no finding."""
 
 from __future__ import annotations
 

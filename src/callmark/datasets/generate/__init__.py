@@ -3,8 +3,8 @@
 `generate` writes files; `samples_of` streams the samples themselves. `plan_faults` and `plant`
 make flawed answers, and `TruthRecord` says what is true of each."""
 
+from callmark.datasets.generate.faults import FAULTS
 from callmark.datasets.generate.plan import (
-    FAULTS,
     FaultPlan,
     TruthRecord,
     plan_faults,

@@ -618,3 +618,7 @@ CALL_FAULTS = (
         plant=malformed_call,
     ),
 )
+
+FAULTS: dict[str, PlantedFault] = {
+    fault.name: fault for fault in (*GROUNDING_FAULTS, *CALL_FAULTS, *CONDUCT_FAULTS, *LEAKS)
+}

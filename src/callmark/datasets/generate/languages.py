@@ -1,4 +1,6 @@
-"""German, Spanish, French, Hindi, Arabic, Japanese, Brazilian Portuguese: locale probes."""
+"""The languages of locale probes (German, Spanish, French, Hindi, Arabic, Japanese, Brazilian
+Portuguese): their topics, and how a locale writes numbers and dates, by CLDR, asked once per
+locale."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""How many samples of which recipe, and in which order. One byte per sample is all it keeps."""
+"""How many samples of which recipe, and in which order; and which of them gets which fault: exact
+counts, at most one each. One byte per sample is all that either plan keeps."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ import msgspec
 
 from callmark.datasets.generate.chains import CHAINS, RETRIES
 from callmark.datasets.generate.controls import CONVERSATIONS, NOTHING_FOUND
-from callmark.datasets.generate.faults import CALL_FAULTS, CONDUCT_FAULTS, GROUNDING_FAULTS, LEAKS
+from callmark.datasets.generate.faults import FAULTS
 from callmark.datasets.generate.lookups import ADVERSARIAL, LOCALE_PROBES, LOOKUPS, REPORTS
 from callmark.datasets.generate.records import Complexity, MadeSample, Recipe, World, offsets_of
 from callmark.datasets.generate.truth import Planted, PlantedFault, Truth, truth_of
@@ -151,11 +152,6 @@ def samples_of(total: int, seed: int) -> Iterator[MadeSample]:
         recipe = RECIPES[code]
         draft = recipe.make(World(offsets, index))
         yield MadeSample(index, f"{recipe.scenario}-{index:06}", recipe, draft)
-
-
-FAULTS: dict[str, PlantedFault] = {
-    fault.name: fault for fault in (*GROUNDING_FAULTS, *CALL_FAULTS, *CONDUCT_FAULTS, *LEAKS)
-}
 
 
 _NAMES = tuple(FAULTS)

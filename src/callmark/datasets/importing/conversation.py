@@ -1,6 +1,7 @@
 """A whole conversation becomes a sample, its fixtures and a recorded answer. Its turns are put
 together from the pieces in which other programs keep them: texts, thoughts, calls and results, each
-an entry of its own."""
+an entry of its own. And what was done becomes what is expected: of a whole conversation, or of
+every decision in it."""
 
 from __future__ import annotations
 
