@@ -1,5 +1,8 @@
-"""Views over one loaded model: adapters are switched, nothing is ever loaded twice. The null
-adapters among them are made here, and what they did is kept for the next probe."""
+"""Views over one loaded model: adapters are switched, nothing is ever loaded twice.
+
+Null adapters, random ones of a trained one's shape, say how much of an effect is no more than
+noise. They live beside the trained adapter in the loaded model, without files: one place for each
+rank, filled with the numbers of one null after the other."""
 
 from __future__ import annotations
 
