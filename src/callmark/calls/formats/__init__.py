@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from callmark.calls.formats.gemma import GEMMA
-from callmark.calls.formats.harmony import HARMONY, MESSAGES
 from callmark.calls.formats.marked_json import (
     APERTUS,
     COMMAND_R,
@@ -24,9 +22,12 @@ from callmark.calls.formats.named_json import (
     DEEPSEEK_V3,
     FUNCTION_TAG,
     FUNCTIONARY_V2,
+    GEMMA,
+    HARMONY,
     KIMI_K2,
     LINES_IN_TAGS,
     MCP_TAGS,
+    MESSAGES,
     MISTRAL,
     NAME_JSON,
     PLAMO,
