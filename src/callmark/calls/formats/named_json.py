@@ -188,6 +188,7 @@ NAME_JSON = tuple(
 )
 
 
+# `[TOOL_CALLS] [{"name": …, "arguments": {…}}]` and the newer `[TOOL_CALLS]name[ARGS]{…}`.
 _MISTRAL = "[TOOL_CALLS]"
 _MISTRAL_LIST = open_json("mistral", _MISTRAL)
 _MISTRAL_NAMED = named_json(
@@ -216,6 +217,7 @@ def _read_mistral(reading: TurnReading, start: int, mark_end: int) -> TextBlock 
 MISTRAL = Format("mistral", _MISTRAL, _MISTRAL_LIST.opening, _read_mistral)
 
 
+# `Action: f`, then `Action Input: {…}`, as agents write that were told to think aloud.
 _REACT = "react"
 _REACT_HINT = "Action Input:"
 _BOLD = r"(?:\*\*)?+"
@@ -249,6 +251,8 @@ def _read_react(reading: TurnReading, start: int, mark_end: int) -> TextBlock | 
 REACT = Format(_REACT, _REACT_HINT, _REACT_OPENING, _read_react)
 
 
+# Channels: `<|channel|>commentary to=functions.f <|constrain|>json<|message|>{…}<|call|>` calls,
+# `analysis` is thinking, all else is text.
 _HARMONY = "harmony"
 _CHANNEL = "<|channel|>"
 _CHANNEL_OPENING = r"(?:<\|start\|>assistant[^<]{0,256}|\bto=[^\s<]{1,256} {0,4})?+<\|channel\|>"
@@ -342,6 +346,8 @@ def _read_message(reading: TurnReading, start: int, mark_end: int) -> TextBlock 
 MESSAGES = Format(_MESSAGE, "<|message|>", _MESSAGE_OPENING, _read_message)
 
 
+# `<|tool_call>call:f{city:<|"|>Paris<|"|>,days:3}<tool_call|>`: JSON with marks for quotes and
+# keys without any.
 _GEMMA = "gemma"
 _GEMMA_KEY = r'(?<=[{,])(\s*+)([^\s{}\[\],:"<]{1,256}+)(?=\s*+:)'
 # A text without its marks, where no number and no constant stands.

@@ -146,6 +146,7 @@ PYTHONIC = (
 )
 
 
+# `<|python_tag|>{"name": …, "parameters": {…}}; {…}`, or in Python: `search.call(q="x")`.
 _LLAMA = "llama"
 _PYTHON_TAG = "<|python_tag|>"
 _PYTHON_TAG_ENDS = ("<|eom_id|>", "<|eot_id|>", _PYTHON_TAG)
@@ -168,6 +169,8 @@ def _read_python_tag(reading: TurnReading, start: int, mark_end: int) -> TextBlo
 PYTHON_TAG = Format(_LLAMA, _PYTHON_TAG, re.escape(_PYTHON_TAG), _read_python_tag)
 
 
+# A block of Python that is there to be run, in a fence `tool_code` or between `<tool_code>` tags:
+# calls stand in it as they are, printed, or assigned.
 _TOOL_CODE = "tool_code"
 _BEFORE_CALL = re.compile(r"[\s;,]*+(?:[^\W\d]\w{0,63}+\s*+=(?!=)\s*+)?+(print\s*+\(\s*+)?+")
 _API = "default_api."

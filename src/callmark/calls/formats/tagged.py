@@ -266,6 +266,8 @@ INVOKE = (
 )
 
 
+# Every tag behind `]<]minimax[>[`: `<invoke name="f">`, then an element for each argument, with
+# elements in it for the members of an object, `<item>` for those of a list.
 _MINIMAX = "minimax_m3"
 _MINIMAX_MARK = "]<]minimax[>["
 _MINIMAX_MARKED = re.escape(_MINIMAX_MARK) + r"\s*+"
@@ -359,6 +361,8 @@ MINIMAX_M3 = (
 )
 
 
+# `<|open|>call tool="f" index="1"<|sep|><|open|>argument key="a" type="number"<|sep|>1<|close|>…`:
+# every value comes with its type.
 _KIMI_K3 = "kimi_k3"
 _KIMI_OPEN, _KIMI_CLOSE, _KIMI_SEP = "<|open|>", "<|close|>", "<|sep|>"
 _KIMI_ATTRIBUTE = re.compile(r'(\w{1,64}+)="([^"]{0,256}+)"\s*+')
@@ -425,6 +429,8 @@ KIMI_K3 = tuple(
 )
 
 
+# `<tool: f>`, a text, `</tool>`: a call whose only argument is that text, or whose arguments are
+# that object.
 _CWM = "cwm"
 _CWM_CLOSING = "</tool>"
 _CWM_OPENING = r"<tool:[ \t]*+[\w.-]{1,256}+[ \t]*+>"
