@@ -1,5 +1,8 @@
-"""What recordings and imported logs are freed of: secrets, which are taken out, and personal
-values, which others of the same shape stand for."""
+"""What recordings and imported logs are freed of: secrets, which are taken out, and personal data.
+
+Personal data becomes other data of the same shape: an address stays an address, a card number
+passes its checksum. One value has one surrogate, in prompts, keys and results, so that calls still
+find their fixtures."""
 
 from __future__ import annotations
 

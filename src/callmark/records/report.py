@@ -41,7 +41,8 @@ class Quarantined(msgspec.Struct, frozen=True, kw_only=True):
     trials: int
 
 
-_FIELDS = {"owner": "who sees to it", "until": "its last day", "why": "the reason"}
+# A quarantine without an owner, an end and a reason would never be lifted: it needs all three.
+_QUARANTINE_FIELDS = {"owner": "who sees to it", "until": "its last day", "why": "the reason"}
 
 
 def quarantine_problems(entries: Json) -> Iterator[tuple[tuple[str, ...], str]]:
@@ -52,10 +53,10 @@ def quarantine_problems(entries: Json) -> Iterator[tuple[tuple[str, ...], str]]:
             yield path, f"must be {{owner, until, why}}, not {show_value(entry)}"
             continue
         for key in entry:
-            if key not in _FIELDS:
-                keys = KeySet(known=tuple(_FIELDS))
+            if key not in _QUARANTINE_FIELDS:
+                keys = KeySet(known=tuple(_QUARANTINE_FIELDS))
                 yield (*path, str(key)), keys.refusal(str(key), entry.keys())
-        for key, what in _FIELDS.items():
+        for key, what in _QUARANTINE_FIELDS.items():
             given = entry.get(key)
             if given is None or given == "":
                 yield path, f"says no {key}: {what}"

@@ -14,6 +14,7 @@ from callmark.records.samples import DEFAULT_SPAN_CAP, CheckScore, Extractor, Ex
 from callmark.records.statements import StatementLabel, Tier
 from callmark.records.trace import FaultyCall, Stop, ThoughtCall, TraceEntry, UserTurn
 
+# Who draws a record is said from above, since records know no form of a report:
 # type of record -> what makes HTML of it; `callmark.api` fills it
 DRAWN_BY: dict[type, Callable[[Any], str]] = {}
 

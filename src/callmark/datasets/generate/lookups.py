@@ -1,5 +1,7 @@
-"""Samples in which something is looked up: in one source, in long ones, in other languages, and on
-requests that mislead (out of range, malformed), where the right answer calls, but not as asked."""
+"""Samples in which something is looked up by one call: a search, a page, a file, a program, a
+repository. Among them dense answers (the slice `teacher_heavy`), long documents (`long_context`),
+locale probes in other languages, and requests that mislead (out of range, malformed), where the
+right answer calls, but not as asked."""
 
 from __future__ import annotations
 
@@ -218,6 +220,7 @@ LOOKUPS = (
 )
 
 
+# Filler of long documents: no digits, no quotation marks, nothing that anybody asks about.
 OPENINGS = (
     "Minutes of the spring assembly of the {name} trust, held in {region}.",
     "Working paper on the upkeep of footpaths around {name}, {region}.",

@@ -1,4 +1,5 @@
-"""Results of tau-bench: a list of `{task_id, trial, reward, info, traj}`. They hold no tools."""
+"""Results of tau-bench, a list of `{task_id, trial, reward, info, traj}` that holds no tools, and
+of tau2, `{info, tasks, simulations}` in one JSON document."""
 
 from __future__ import annotations
 
