@@ -83,7 +83,7 @@ from callmark.stats.estimates import Z_TWO_SIDED, wilson
 from callmark.store.runs import RESULTS
 
 FINAL = "final"
-_NUMBER = re.compile(r"(\d{1,18})$")
+_CHECKPOINT_NUMBER = re.compile(r"(\d{1,18})$")
 
 
 def find_checkpoints(folder: Path) -> tuple[Checkpoint, ...]:
@@ -92,7 +92,7 @@ def find_checkpoints(folder: Path) -> tuple[Checkpoint, ...]:
     if not folder.is_dir():
         raise UsageError(f"--checkpoints: {folder}: there is no such folder")
     folders = sorted(one for one in folder.iterdir() if one.is_dir() and _kind_of(one))
-    unnumbered = [one for one in folders if _NUMBER.search(one.name) is None]
+    unnumbered = [one for one in folders if _CHECKPOINT_NUMBER.search(one.name) is None]
     if unnumbered:
         raise UsageError(
             f"--checkpoints: {unnumbered[0]}: has no number at the end of its name, so its"
@@ -192,7 +192,7 @@ def _interval(result: FidelityResult) -> tuple[float, float] | None:
 
 
 def _step_of(folder: Path) -> int | None:
-    number = _NUMBER.search(folder.name)
+    number = _CHECKPOINT_NUMBER.search(folder.name)
     return None if number is None else int(number[1])
 
 
