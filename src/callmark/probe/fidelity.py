@@ -32,7 +32,6 @@ from callmark.probe.records import (
     ViewAnswer,
     ViewCall,
     WrittenAnswer,
-    exit_code,
     standing_of,
 )
 from callmark.probe.spec import (
@@ -61,8 +60,6 @@ from callmark.probe.stats import (
 from callmark.records.jsontext import Json, plain_object, well_formed
 from callmark.records.problems import show_value
 from callmark.stats.estimates import SAME, SampledValue, interval_95
-
-__all__ = ["FidelityResult", "Nulls", "error_result", "exit_code", "fidelity", "valid_rate"]
 
 Output = str | WrittenAnswer
 CEILING = 0.95  # from here on nulls have no room to be better than the base
