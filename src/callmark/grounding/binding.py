@@ -130,6 +130,10 @@ class RecordFields:
         for field in islice(_fields_within(record), MAX_FIELDS):
             self._add(field)
 
+    def all(self) -> Iterator[Field]:
+        for fields in self.by_key.values():
+            yield from fields
+
     def _add(self, field: Field) -> None:
         self.by_key.setdefault(field.key, []).append(field)
         for one in key_stems(field.key):

@@ -19,6 +19,7 @@ from callmark.grounding.binding import (
 )
 from callmark.grounding.field_words import Measures, SaidUnits
 from callmark.grounding.further import FurtherWorkings
+from callmark.grounding.majority import LineRecords
 from callmark.grounding.match import Said
 from callmark.grounding.misreading import Slips
 from callmark.grounding.numbers import SCALE, decimal_text
@@ -105,6 +106,12 @@ class Checker:
     @once
     def _sizes(self) -> claims.LetteredSizes:
         return claims.LetteredSizes(self.index)
+
+    @once
+    def _lines(self) -> LineRecords:
+        return LineRecords(
+            self.outline, self.values, self.index, self._binder, self.turn_at
+        )
 
     @once
     def _slips(self) -> Slips:
@@ -438,13 +445,16 @@ class Checker:
         if self._binder.is_name(value):
             return self._found(value, "supported", "name", *fields[:3])
         subject = self._binder.subject_of(value, sentence)
+        fields = _without_whole_texts(fields) if self.index.has_bare else fields
         # What a calculator gives is nobody's.
         is_bare = self.index.has_bare and any(not field.key for field in fields)
         if is_bare or value.kind in ("quote", "code", "url", "email"):
             return self._found(value, "supported", "match", *fields[:3])
         if subject is None:
-            return self._other_field(value, sentence, fields) or self._found(
-                value, "supported", "match", *fields[:3]
+            return (
+                self._other_field(value, sentence, fields)
+                or self._of_another_line(value, sentence, fields)
+                or self._found(value, "supported", "match", *fields[:3])
             )
         kin = find_kin(fields, subject)
         if kin is not None and len(subject.records) > 1 and not subject.beside:
@@ -465,8 +475,26 @@ class Checker:
         return (
             self._misattributed(value, subject, fields)
             or self._other_field(value, sentence, fields)
+            or self._of_another_line(value, sentence, fields)
             or self._found(value, "supported", "unbound", *fields[:3])
         )
+
+    def _of_another_line(
+        self, value: Value, sentence: Span, fields: Sequence[Field]
+    ) -> StatementFinding | None:
+        if value.kind not in ("number", "moment") or self.outline.is_offered(value):
+            return None
+        if self.outline.tells_a_change(value, sentence) or claims.is_hedged(self.text, value):
+            return None
+        if self._workings.find(value, sentence) is not None:
+            return None
+        if not all(self.measures.may_be_meant(value, field) for field in fields):
+            return None
+        other = self._lines.other_than_most(value, fields, self._states)
+        if other is None:
+            return None
+        because = _place(other.of_other)
+        return self._found(value, "misattributed", "binding", other.own, because=because)
 
     def _of_another(
         self, value: Value, sentence: Span, fields: Sequence[Field]
@@ -691,6 +719,12 @@ class Checker:
         if worked is None:
             return None
         return self._found(value, "derived", worked.rule, *worked.fields, because=worked.because)
+
+
+def _without_whole_texts(fields: Sequence[Field]) -> Sequence[Field]:
+    """A text that is a table states what its rows state: the rows say of what."""
+    told = {field.call for field in fields if field.key}
+    return [field for field in fields if field.key or field.call not in told]
 
 
 def _place(field: Field) -> str:

@@ -30,7 +30,7 @@ class Slips:
         digits = _digits_of(reading, decimals)
         if not 2 < len(digits) <= MOST_DIGITS or value.form.factor != 1:
             return None
-        telling = len(digits if decimals else digits.rstrip("0"))  # 398,000 has three of them
+        telling = len(_telling(digits) if not decimals else digits)
         if self._of_length[telling] * telling > MOST_CHANCE * 10 ** (telling - 1):
             return None
         for slip in _slips_of(digits):
@@ -63,13 +63,18 @@ class Slips:
             for length in {
                 len(str(abs(number) // SCALE)),
                 len(_stated(abs(number))),
-                len(_stated(abs(number)).rstrip("0")),
+                len(_telling(_stated(abs(number)))),
             }
         )
 
 
 def _digits_of(reading: int, decimals: int) -> str:
     return str(reading * 10**decimals // SCALE) if decimals <= SCALE_DIGITS else ""
+
+
+def _telling(digits: str) -> str:
+    """398,000 has three digits that tell it from others: a rounded number is near to many."""
+    return digits.rstrip("0") if digits.endswith("00") else digits
 
 
 def _stated(number: int) -> str:
