@@ -11,9 +11,9 @@ import msgspec
 
 from callmark.calls.registry import NormalisedCall, Registry, normalise
 from callmark.calls.schema import argument_errors, compile_once
-from callmark.datasets.reader import line_of_sample, open_dataset
+from callmark.datasets.reader import line_of_sample, located_object, open_dataset
 from callmark.datasets.schema import item_problems
-from callmark.errors import BadInput, UsageError
+from callmark.errors import UsageError
 from callmark.records.jsontext import Json, NotJson, canonical_json, parse_json, want_object
 from callmark.records.problems import hint, refuse_problems
 from callmark.records.results import Result
@@ -22,9 +22,7 @@ from callmark.records.trace import TraceEntry
 from callmark.store.files import (
     atomic_writer,
     check_writable,
-    is_blank,
-    lines_of,
-    object_of,
+    filled_lines,
     open_input,
 )
 
@@ -193,22 +191,16 @@ def _new_entries(file: Path, entries: Sequence[Entry], sample_id: str) -> list[E
         return list(entries)
     texts = {canonical_json(entry) for entry in entries}
     known: set[str] = set()
-    with open_input(file) as stream:
-        for line in lines_of(stream, str(file)):
-            if is_blank(line.json):
-                continue
-            try:
-                entry = object_of(line.json)
-            except NotJson as error:
-                raise BadInput(f"{file}:{line.number}: {error}") from None
-            if entry.get("sample_id") != sample_id:
-                continue
-            known.add(canonical_json(entry))
-            if not known <= texts:
-                raise UsageError(
-                    f"{file}:{line.number}: holds another answer for {sample_id} already:"
-                    " give another id with --id, or remove the line"
-                )
+    for line in filled_lines(file):
+        entry = located_object(line, str(file))
+        if entry.get("sample_id") != sample_id:
+            continue
+        known.add(canonical_json(entry))
+        if not known <= texts:
+            raise UsageError(
+                f"{file}:{line.number}: holds another answer for {sample_id} already:"
+                " give another id with --id, or remove the line"
+            )
     return [entry for entry in entries if canonical_json(entry) not in known]
 
 

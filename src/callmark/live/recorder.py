@@ -24,8 +24,7 @@ from callmark.resources import load_registry_file
 from callmark.store.files import (
     atomic_writer,
     check_writable,
-    is_blank,
-    lines_of,
+    filled_lines,
     object_of,
     open_input,
 )
@@ -129,10 +128,7 @@ def _write_json(path: Path, value: Json) -> None:
 def _lines(path: Path) -> Sequence[dict[str, Json]]:
     if not path.exists():
         return []
-    with open_input(path) as stream:
-        return [
-            object_of(line.json) for line in lines_of(stream, str(path)) if not is_blank(line.json)
-        ]
+    return [object_of(line.json) for line in filled_lines(path)]
 
 
 def _place(line: Mapping[str, Json], stem: str, registry: Registry) -> tuple[str, ...]:

@@ -33,11 +33,9 @@ from callmark.run.offers import open_registry
 from callmark.store.files import (
     atomic_writer,
     check_writable,
-    is_blank,
-    lines_of,
+    filled_lines,
     make_folder,
     object_of,
-    open_input,
     output_failed,
 )
 from callmark.store.recorded import RecordedAnswer, read_recorded, recorded_of
@@ -196,7 +194,8 @@ def join_answers(trace: Path, answers: Path, joined: BinaryIO) -> None:
     error."""
     said = {(one.sample_id, one.trial): one.model_output for one in _lines(answers)}
     problems = Problems()
-    for asked, line in zip(_lines(trace), _objects(trace), strict=True):
+    objects = (object_of(line.json) for line in filled_lines(trace))
+    for asked, line in zip(_lines(trace), objects, strict=True):
         answer = said.pop((asked.sample_id, asked.trial), None)
         if answer is None:
             what = f"sample {asked.sample_id}, trial {asked.trial} has no answer in {answers}"
@@ -213,13 +212,6 @@ def _lines(path: Path) -> Iterator[RecordedAnswer]:
         if not isinstance(line, RecordedAnswer):
             raise BadInput(f"{path}:{line.line}: must hold sample_id and model_output")
         yield line
-
-
-def _objects(path: Path) -> Iterator[dict[str, Json]]:
-    with open_input(path) as stream:
-        for line in lines_of(stream, str(path)):
-            if not is_blank(line.json):
-                yield object_of(line.json)
 
 
 def _encode(line: dict[str, Json]) -> bytes:
@@ -267,15 +259,13 @@ class TraceFile:
     def _lines(self) -> Iterator[tuple[bytes, Place]]:
         if not self.path.exists():
             return
-        with open_input(self.path) as stream:
-            for line in lines_of(stream, str(self.path)):
-                if not is_blank(line.json):
-                    try:
-                        found = recorded_of(line)
-                    except BadInput as error:
-                        raise BadInput(f"{self.path}:{line.number}: {error}") from None
-                    end = b"" if line.data.endswith(b"\n") else b"\n"
-                    yield line.data + end, (found.sample_id, found.trial)
+        for line in filled_lines(self.path):
+            try:
+                found = recorded_of(line)
+            except BadInput as error:
+                raise BadInput(f"{self.path}:{line.number}: {error}") from None
+            end = b"" if line.data.endswith(b"\n") else b"\n"
+            yield line.data + end, (found.sample_id, found.trial)
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
