@@ -59,7 +59,7 @@ def _fitting(
                 return
             base[name] = value
     yield base
-    # An exact fixture may rightly take the first one: then another shows that this one is alive.
+    # An exact fixture may well take the first one: then another shows that this one is alive.
     for name, rule in rules:
         for value in _values_for(rule):
             yield {**base, name: value}

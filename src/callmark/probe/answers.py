@@ -402,7 +402,7 @@ def check_ends(outcomes: Sequence[CaseOutcome]) -> tuple[TurnCheck, ...]:
 def follow_ups(
     questions: Sequence[Question], outcomes: Sequence[CaseOutcome], most: int = MOST_FOLLOW_UPS
 ) -> tuple[list[ViewCall], list[Question]]:
-    """The first cases that both views answered rightly, asked again with the call and a result."""
+    """The first cases that both views got right, asked again with the call and a result."""
     calls: list[ViewCall] = []
     asked: list[Question] = []
     for question, one in zip(questions, outcomes, strict=True):

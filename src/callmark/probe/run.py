@@ -539,7 +539,7 @@ def _case(setup: Setup, sample: Sample) -> tuple[ToolUseCase, Question] | None:
     gold = offer.registry.resolve(expected.calls[0].name)
     tool = next((one for one in offer.tools if name_of_tool(one) == gold), None)
     if tool is None or gold is None:
-        return None  # a call that no model could make rightly; the run warns of it
+        return None  # a call that no model could make correctly; the run warns of it
     question = Question(
         name=sample.sample_id,
         messages=setup.prompts.opening(sample, offer.tools),

@@ -139,7 +139,7 @@ class Ended(msgspec.Struct, frozen=True, tag=True, kw_only=True):
 
 
 class Failed(msgspec.Struct, frozen=True, tag=True):
-    """Somebody has to mend something: trying again would not help."""
+    """Somebody has to fix something: trying again would not help."""
 
     exit_code: int
     message: str
@@ -314,7 +314,7 @@ def play_or_fail(task: Task, send: Send) -> None:
 
 
 def play_shard(task: Task, send: Send) -> None:
-    """Plays what is not done yet. What the user has to mend is raised."""
+    """Plays what is not done yet. What the user has to fix is raised."""
     plan = decode_plan(task.plan)
     _refuse_other_version(plan)
     outbox = Outbox(task, plan.journal, send)

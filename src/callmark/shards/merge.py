@@ -451,7 +451,7 @@ def _known_lines(
         if (index, trial) in wanted:
             summariser.add_to_chance(_result_of(file, lines, data))
         yield index, trial, shard, data, None
-    hasher.update(stream.read(1))  # nothing stands behind the last line that is known
+    hasher.update(stream.read(1))  # nothing follows the last line that is known
     if lines != file.facts.results_lines or hasher.hexdigest() != file.facts.results_sha256:
         for _ in _lines_of(file, stack):  # which ends by saying what is wrong, and with which line
             pass

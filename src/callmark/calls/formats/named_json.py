@@ -25,7 +25,7 @@ def named_json(
     must_close: bool = False,
 ) -> Format:
     """`header` is the pattern between the opening mark and the arguments; the group that matched
-    is the tool's name. `tail` may stand before the closing mark, `ahead` must stand behind the
+    is the tool's name. `tail` may stand before the closing mark, `ahead` must follow the
     opening one. Where a call need not be closed, its closing mark is a token at which a model stops
     and which many servers leave out."""
     head_pattern = re.compile(header)
@@ -56,7 +56,7 @@ def named_json(
 
 
 def empty_section(name: str, opening: str, first: str, closing: str) -> Format:
-    """The mark that opens a list of calls, with no call behind it."""
+    """The mark that opens a list of calls, with no call after it."""
 
     def read(reading: TurnReading, start: int, mark_end: int) -> TextBlock:
         _, end = reading.extent(mark_end, closing, first)
@@ -77,7 +77,7 @@ FUNCTION_TAG = named_json(
 
 
 def _deepseek(begin: str, separator: str, end: str) -> Format:
-    """V3.1 writes the name before the separator; V3 and R1 behind it, and the arguments in a
+    """V3.1 writes the name before the separator; V3 and R1 after it, and the arguments in a
     fence."""
     return named_json(
         "deepseek_v3",
@@ -355,7 +355,7 @@ _GEMMA_BARE = re.compile(
     r'(?<=[:\[,])(\s*+)(?!(?:true|false|null|-?\d[\d.eE+-]*+)\s*+[,}\]])([^\s"{}\[\],:][^"{}\[\],]{0,1000}+)'
 )
 _GEMMA_HEADER = re.compile(r"\s*+:?+call:([^\s{<]{1,256}+)\s*+(?=\{)")
-# Without the mark before it: right behind thinking, or on a line of its own.
+# Without the mark before it: right after thinking, or on a line of its own.
 _GEMMA_UNMARKED = r"(?:(?m:^)[ \t]*+|(?<=>))(?:call:|<call>)([\w.:/-]{1,256}+)(?=\{)"
 _GEMMA_UNMARKED_HEADER = re.compile(_GEMMA_UNMARKED)
 _TURN_END = re.compile(r"\s*+<(?:turn\||end_of_turn)>")

@@ -17,7 +17,7 @@ _METHOD = ".call"
 def python_block(
     reading: TurnReading, at: tuple[int, int], format_name: str, *, most: int | None = None
 ) -> TextBlock | str:
-    """The calls that stand at `at[1]`, behind a mark at `at[0]`; or the reason why there are
+    """The calls that stand at `at[1]`, after a mark at `at[0]`; or the reason why there are
     none."""
     start, body = at
     found = reading.python_calls_at(body, most=most)

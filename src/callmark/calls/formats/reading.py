@@ -67,7 +67,7 @@ class TurnReading(Scanner):
     def marked(
         self, elements: list[Element], format_name: str, start: int, end: int
     ) -> tuple[Attempt, ...]:
-        """Every value behind the mark at `start` is an attempt."""
+        """Every value after the mark at `start` is an attempt."""
         return tuple(
             marked_attempt(member, raw, format_name, repair=self._may_repair(raw))
             for member, raw in self._members(elements, start, end)

@@ -38,7 +38,7 @@ class Tags(NamedTuple):
     parameter_end: str
     call_mark: str
     call_end: str
-    around: str = ""  # stands behind `call_end`, if it stands there
+    around: str = ""  # follows `call_end`, where there is one
     own_line: bool = False  # a value is written on lines of its own
     untyped: bool = False  # of a tool that nobody offered nothing says what a text means
     common: bool = False  # other texts hold such tags too: only an offered name makes it a call
@@ -92,7 +92,7 @@ def _parameters(
             stop = reading.find_first((tags.call_end, tags.call_mark), position)
             if stop == _skip_gap(reading, position) or not text.startswith(tags.call_end, stop):
                 return _Parameters(found, position, reason)
-            # Something else stands in the call: what is readable behind it is worth showing.
+            # Something else stands in the call: what is readable after it is worth showing.
             opened = parameter.search(text, position, stop)
             reason = "something else stands between the parameters"
             if opened is None:
@@ -393,7 +393,7 @@ def _read_kimi(reading: TurnReading, start: int, mark_end: int) -> TextBlock:
 
 
 def _kimi_attributes(reading: TurnReading, position: int) -> tuple[dict[str, str], int]:
-    """What stands up to the separator, and the place behind it; -1: there is no separator."""
+    """What precedes the separator, and the place after it; -1: there is no separator."""
     given: dict[str, str] = {}
     while (found := _KIMI_ATTRIBUTE.match(reading.text, position)) is not None:
         given[found[1]] = found[2].replace("&quot;", '"').replace("&amp;", "&")

@@ -57,7 +57,7 @@ def truth_of(sample: MadeSample) -> Truth:
 def integration_truth(
     draft: Draft, judged: Sequence[TrueScores], lost: Collection[Stated] = ()
 ) -> Truth:
-    """What follows from the spans. `lost` are the facts that no span states rightly any more."""
+    """What follows from the spans. `lost` are the facts that no span states correctly any more."""
     scored = judged[:SPAN_CAP]
     grounded = sum(span.supported > 0 for span in scored)
     required = len(draft.facts) or 1
