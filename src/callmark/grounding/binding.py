@@ -247,7 +247,9 @@ class Binder:
                 )
                 if kept:
                     return subject._replace(records=kept)
-                return RecordSubject(above, inherited=True)
+                # `Porto` in a headline is the place of all days, not one beside them.
+                if any(one.children or one.kind.endswith("/*") for one in above):
+                    return RecordSubject(above, inherited=True)
         return subject
 
     def narrow(self, subject: RecordSubject, value: Value) -> RecordSubject:
@@ -353,6 +355,10 @@ class Binder:
     def adjacent_to(self, value: Value, sentence: Span) -> RecordSubject | None:
         """`Netflix €10.99, Spotify €9.99`: what is named right before it, whatever else is named
         around."""
+        last = self.adjacent_mention(value, sentence)
+        return None if last is None else RecordSubject(_most_specific([last]), loose=True)
+
+    def adjacent_mention(self, value: Value, sentence: Span) -> Mention | None:
         start = max(sentence[0], value.start - NEAR)
         found = self._within(start, value.start, value) + self._loosely_within(
             start, value.start, value
@@ -360,7 +366,7 @@ class Binder:
         last = max(found, key=lambda one: one.end, default=None)
         if last is None or _NOT_ADJACENT.search(self.text, last.end, value.start):
             return None
-        return RecordSubject(_most_specific([last]), loose=True)
+        return last
 
     def columns_around(self, value: Value) -> list[list[int]]:
         """What the records that the block of a value names have under each of their keys."""

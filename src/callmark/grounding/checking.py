@@ -19,6 +19,7 @@ from callmark.grounding.binding import (
 )
 from callmark.grounding.field_words import Measures, SaidUnits
 from callmark.grounding.further import FurtherWorkings
+from callmark.grounding.listing import IntroducedLists
 from callmark.grounding.majority import LineRecords
 from callmark.grounding.match import Said
 from callmark.grounding.misreading import Slips
@@ -44,6 +45,12 @@ YEAR_DIGITS = 4
 SMALL = 13  # a whole number below it stands in every result
 _SERVED_FLAGS: frozenset[StatementLabel] = frozenset(("misattributed", "wrong_field"))
 _SHORT_CODE = re.compile(r"[A-Za-z]{1,3}\d{1,3}")
+NOON = 12
+_NEAR_CLOCK = 120
+_AFTERNOON = re.compile(r"\d\s?p\.?m\b", re.IGNORECASE)
+_MORNING = re.compile(r"\s?[ap]\.?m\b", re.IGNORECASE)
+_OF = re.compile(r"\s(?:of|out of|von|der|de|des|sur|aus)\s", re.IGNORECASE)
+_SUFFIX = re.compile(r"[a-z\d]{5,10}")  # `mvt5w`, of `checkout-7d9f6-mvt5w`
 _CUT = re.compile(r"(?:…|\.\.\.)[-_/:]?$")
 _IT = re.compile(r"[\s*_]*(?:it|they|he|she|es|sie|er|il|elle|ils|elles)\b", re.IGNORECASE)
 _CODE = re.compile(r"[A-Z\d]*-?\d+-\d+|[A-Z]+-?\d+")
@@ -106,6 +113,10 @@ class Checker:
     @once
     def _sizes(self) -> claims.LetteredSizes:
         return claims.LetteredSizes(self.index)
+
+    @once
+    def _listed(self) -> IntroducedLists:
+        return IntroducedLists(self.outline, self._binder)
 
     @once
     def _lines(self) -> LineRecords:
@@ -245,6 +256,9 @@ class Checker:
     def _small(
         self, value: Value, sentence: Span, fields: Sequence[Field], wrong: Sequence[Field]
     ) -> StatementFinding:
+        because = self._miscounts_its_list(value, sentence)
+        if because:
+            return self._found(value, "miscounted", "count", because=because)
         counted = self._counted(value, sentence)
         if counted is not None:
             if counted.label in FLAGS and not value.text.isdecimal():
@@ -280,6 +294,13 @@ class Checker:
             return self._found(value, "not_claimed", "duration")
         return self._found(value, "unchecked", "small number")
 
+    def _miscounts_its_list(self, value: Value, sentence: Span) -> str:
+        if value.readings[0] < 2 * SCALE or value.unit or self._workings.is_money(value):
+            return ""
+        if not (self._things.nouns_after(value) or _OF.match(self.text, value.end)):
+            return ""
+        return self._listed.find_miscount(value, sentence)
+
     def _size(
         self, value: Value, letters: str, fields: Sequence[Field], turn: int | None
     ) -> StatementFinding | None:
@@ -310,9 +331,10 @@ class Checker:
     def _converted(self, value: Value, turn: int | None) -> StatementFinding | None:
         if not value.unit:
             return None
-        cents = self.measures.in_cents(value) if dimension_of(value.unit) == "money" else None
-        if cents is not None and cents.counts_for(turn):
-            return self._found(value, "converted", "unit", cents)
+        if dimension_of(value.unit) == "money":
+            cents = [one for one in self.measures.in_cents(value) if one.counts_for(turn)]
+            if cents:
+                return self._bind_converted(value, cents, 100)
         half = arithmetic.half_unit(value)
         field = self.measures.converted(value, half)
         if field is not None and field.counts_for(turn):
@@ -326,6 +348,16 @@ class Checker:
             ):
                 return self._found(value, "converted", "unit", because=f"{one.text} {one.unit}")
         return None
+
+    def _bind_converted(
+        self, value: Value, fields: Sequence[Field], factor: int
+    ) -> StatementFinding:
+        """The value in the unit of the results may be that of another record, too."""
+        scaled = value._replace(readings=tuple(factor * one for one in value.readings), unit="")
+        bound = self._bind(scaled, self.outline.sentence_at(value.start), fields)
+        if bound.label in _SERVED_FLAGS:
+            return bound
+        return self._found(value, "converted", "unit", *(bound.fields or fields)[:1])
 
     def _in_another_unit(
         self, value: Value, wrong: Sequence[Field], turn: int | None
@@ -351,6 +383,8 @@ class Checker:
         window = self.index.window_at(value) if value.kind == "moment" else None
         if window is not None and window.counts_for(turn):
             return self._found(value, "supported", "reread", window)
+        if value.kind == "moment" and (later := self._in_the_afternoon(value, turn)):
+            return self._found(value, "supported", "reread", *later[:3])
         other = read_otherwise(self.text, value, is_listed=self._binder.is_in_list(value))
         stating = self.index.stating(other, turn) if other is not None else []
         if other is None or not stating:
@@ -359,6 +393,17 @@ class Checker:
         if not fields:
             return self._mismatched(value, wrong)
         return self._found(value, "supported", "reread", *fields[:3])
+
+    def _in_the_afternoon(self, value: Value, turn: int | None) -> list[Field]:
+        """`6:15, 7:30 and 9:45 pm`: all of them are, though only the last one says so."""
+        moment = value.moments[0] if value.moments else None
+        if moment is None or moment.hour is None or not 0 < moment.hour < NOON:
+            return []
+        near = self.text[max(0, value.start - _NEAR_CLOCK) : value.end + _NEAR_CLOCK]
+        if _AFTERNOON.search(near) is None or _MORNING.match(self.text, value.end):
+            return []
+        later = (moment._replace(hour=moment.hour + NOON),)
+        return self.index.stating(value._replace(moments=later), turn)
 
     def _rounded(self, value: Value, sentence: Span) -> StatementFinding | None:
         if value.kind != "number" or not value.readings:
@@ -374,7 +419,11 @@ class Checker:
             fields = self.index.numbers[number][:8]
             is_clear = is_hedged or decimals_of(value)
             alike = [one for one in fields if self.measures.is_of_its_kind(value, one)]
+            alike = alike or [one for one in fields if self.measures.is_by_custom(one, value.unit)]
             linked = fields if is_clear else alike or self._binder.linked(value, fields, sentence)
+            if not linked and value.unit:  # `9–16 °C`, said of the day that has 16.2
+                subject = self._binder.subject_of(value, sentence)
+                linked = [] if subject is None else find_all_kin(fields, subject)
             if linked:
                 return self._found(value, "rounded", "match", linked[0])
         return None
@@ -388,6 +437,7 @@ class Checker:
         where one is called `GH-B1`."""
         if value.kind == "identifier" and (
             _SHORT_CODE.fullmatch(value.text)
+            or _SUFFIX.fullmatch(value.text)
             or _CUT.search(self.text[max(0, value.start - 4) : value.start])
         ):
             field = self.index.ends_with(value.key)
@@ -459,6 +509,7 @@ class Checker:
         kin = find_kin(fields, subject)
         if kin is not None and len(subject.records) > 1 and not subject.beside:
             other = self._of_another(value, sentence, fields)
+            other = other or self._of_another_line(value, sentence, fields)
             if other is not None:
                 return other
         if kin is not None:
@@ -483,6 +534,8 @@ class Checker:
         self, value: Value, sentence: Span, fields: Sequence[Field]
     ) -> StatementFinding | None:
         if value.kind not in ("number", "moment") or self.outline.is_offered(value):
+            return None
+        if not any(value.readings or (1,)) or self._comes_from_its_line(value):
             return None
         if self.outline.tells_a_change(value, sentence) or claims.is_hedged(self.text, value):
             return None
@@ -629,10 +682,26 @@ class Checker:
             return self._found(value, "supported", "unbound", *fields[:3])
         if self._workings.is_named_before(value, fields):
             return self._found(value, "supported", "bound", *fields[:1])
+        if self._comes_from_its_line(value):
+            return self._found(value, "derived", "difference")
         because = _place(fields[0])
         is_named = not (subject.loose or subject.inherited or subject.distant)
         rule = "record" if is_named else "binding"
         return self._found(value, "misattributed", rule, own[0], because=because)
+
+    def _comes_from_its_line(self, value: Value) -> bool:
+        """`42 of 60, so 18 are missing`; `| 42 | 60 | 18 |`"""
+        if value.kind != "number" or not value.readings:
+            return False
+        line = self.outline.near(value, self.outline.line_at(value.start))
+        told = [
+            abs(one.readings[0])
+            for one in self.values_around(value, line)
+            if one.readings and one.kind == "number"
+        ]
+        wanted = abs(value.readings[0])
+        known = {number for number in told if number != wanted}
+        return any(number + wanted in known or wanted - number in known for number in known)
 
     def _other_than_named(self, value: Value, sentence: Span) -> StatementFinding | None:
         """`Available seats: 7`, said of a record that has 3; `6GB RAM` of one with `8GB`: whoever

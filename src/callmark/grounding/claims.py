@@ -42,7 +42,8 @@ _SUPPOSED = re.compile(rf"\bif\b[^.;:!?\n]{{1,60}}\bwere\s[{SIGNS}\"“'`(]{{0,2
 
 # `35.1 l/100 km`, `7.6 g per 100 g`: what a rate is given per.
 _PER = re.compile(r"(?:\b(?:per|pro|por|par|je|every|cada|chaque|sur|auf|all[es]?)\s|/\s?)$", re.I)
-_POWER = re.compile(r"10{1,6}|1[,. ]?000(?:[,. ]000)?")
+_RATE = re.compile(rf"\s?(?:[A-Z]{{3}}|[{SIGNS}]|[^\W\d_]+)\s?(?:=|≈)\s")  # `1 USD = 0.92 EUR`
+_POWER = re.compile(r"10{0,6}|1[,. ]?000(?:[,. ]000)?")
 MULTIPLIED = re.compile(
     r"\b(?:multipl\w+|scal\w+|factor|faktor|facteur)\b[^.\n]{0,30}\b(?:by|of|mit|um|von|por|de|par)"
     r"\s$",
@@ -123,7 +124,7 @@ def why_not_claimed(outline: Outline, value: Value, sentence: Span) -> Unclaimed
         return "not_claimed", "example"
     if _OWN_TEXT.match(text, value.end):
         return "not_claimed", "own text"
-    if _POWER.fullmatch(value.text) and _PER.search(before):
+    if _POWER.fullmatch(value.text) and (_PER.search(before) or _RATE.match(text, value.end)):
         return "not_claimed", "basis"
     if value.kind == "number" and (_BOUND.search(before) or _is_sorted_by(text, value, sentence)):
         return "unchecked", "threshold"

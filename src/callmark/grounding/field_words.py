@@ -11,6 +11,7 @@ from typing import NamedTuple
 from callmark.grounding.match import Said
 from callmark.grounding.numbers import SCALE, TOLERANCE
 from callmark.grounding.reading import (
+    CODES,
     LONGEST_LEAF,
     convert,
     dimension_of,
@@ -292,7 +293,21 @@ def _find_other(
 # --- what numbers are measured in
 
 _UNIT_KEYS = (("unit",), ("units",))
-_CENTS = frozenset("cent cents pence penny céntimos centimes rappen".split())
+_CURRENCY_KEYS = (("currency",), ("ccy",), ("code",))
+_CENTS = frozenset("cent cents pence penny minor céntimos centimes rappen".split())
+# Whole numbers that are no amounts of money, whatever currency stands beside them.
+_NO_AMOUNTS = frozenset(
+    """
+    count qty quantity id ids number num no year month day created updated at time timestamp seconds
+    minutes hours days nights size page pages offset version seats rooms points weight distance
+    duration index rank level age score rating zip postcode phone bytes kwh km ml
+    """.split()
+)
+# What services measure in seconds and metres without saying so.
+_BY_CUSTOM = {
+    "s": frozenset("duration elapsed uptime runtime spent eta".split()),
+    "m": frozenset("distance length height altitude elevation".split()),
+}
 MOST = 20  # leaves with one number, and numbers near a converted one, that are looked at
 LONGEST_TEXT = 200  # characters of a leaf that may name the unit of its number
 LONGEST_NUMBER = 24  # and of one that is little more than a number
@@ -320,6 +335,7 @@ class Measures:
     def __init__(self, index: RecordIndex) -> None:
         self._index = index
         self._named: dict[int, dict[str, str]] = {}
+        self._cents: dict[str, bool] = {}
 
     def unit_of(self, field: Field, readings: Sequence[int]) -> str:
         """Empty: not known."""
@@ -391,16 +407,55 @@ class Measures:
         right += fields[MOST:]
         return right, wrong
 
-    def in_cents(self, value: Value) -> Field | None:
-        """`$4.41`, where a result has 441 and says that these are cents."""
-        for field in self._index.numbers.get(100 * value.readings[0], ()):
-            beside = (one.value for one in _units_around(field))
-            if not _CENTS.isdisjoint(key_words(field.key)) or any(
-                isinstance(one, str) and not _CENTS.isdisjoint(_WORD.findall(one.casefold()))
-                for one in beside
-            ):
-                return field
-        return None
+    def in_cents(self, value: Value) -> list[Field]:
+        """`$4.41`, where a result has 441 and says that these are cents, or names a currency and
+        has amounts without decimals only, as payment services do."""
+        near = self._index.numbers
+        found = near.get(100 * value.readings[0], []) + near.get(-100 * value.readings[0], [])
+        return [one for one in found[:MOST] if self._is_in_cents(one)]
+
+    def _is_in_cents(self, field: Field) -> bool:
+        if field.key in self._cents:
+            return self._cents[field.key]
+        beside = (one.value for one in _units_around(field))
+        is_named = not _CENTS.isdisjoint(key_words(field.key)) or any(
+            isinstance(one, str) and not _CENTS.isdisjoint(_WORD.findall(one.casefold()))
+            for one in beside
+        )
+        is_so = is_named or (self._names_currency and field.key in self._whole_keys)
+        self._cents[field.key] = is_so
+        return is_so
+
+    @once
+    def has_cents(self) -> bool:
+        """Does any key hold amounts of cents?"""
+        return any(self._is_in_cents(one) for one in self._index.tree.fields if one.number)
+
+    @once
+    def _names_currency(self) -> bool:
+        return any(
+            key_words(one.key)[-1:] in _CURRENCY_KEYS
+            and isinstance(one.value, str)
+            and one.value.upper() in CODES
+            for one in self._index.tree.fields
+        )
+
+    @once
+    def _whole_keys(self) -> frozenset[str]:
+        """Keys of money whose numbers are whole, all of them, and not all below 100."""
+        numbers: dict[str, list[int]] = {}
+        for one in self._index.tree.fields:
+            if one.number is not None and type(one.value) is int:
+                numbers.setdefault(one.key, []).append(abs(one.number))
+            else:
+                numbers.setdefault(one.key, []).append(1)
+        return frozenset(
+            key
+            for key, found in numbers.items()
+            if all(one % SCALE == 0 for one in found)
+            and max(found) >= 100 * SCALE
+            and _NO_AMOUNTS.isdisjoint(key_words(key))
+        )
 
     def is_of_its_kind(self, value: Value, field: Field) -> bool:
         """Both a length, both an amount of money."""
@@ -466,7 +521,19 @@ class Measures:
                     is_so = self.unit_of(field, (number,)) == unit
                     if is_so or ends_in_unit(key_words(field.key), unit):
                         return field
+                    if self.is_by_custom(field, unit):
+                        return field
         return None
+
+    def is_by_custom(self, field: Field, unit: str) -> bool:
+        """`"duration": {"value": 9180}` counts seconds, unless something else is said of it."""
+        words = _BY_CUSTOM.get(unit)
+        return (
+            words is not None
+            and field.number is not None
+            and not (words.isdisjoint(key_words(field.key) + key_words(field.record.key)))
+            and not self.unit_of(field, (field.number,))
+        )
 
 
 class SaidUnits:

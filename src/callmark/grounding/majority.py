@@ -56,6 +56,9 @@ class LineRecords:
             return None
         span = self._scope(value)
         record = self._beside(value, span) or self._record_of(span, value)
+        if record is None:  # `LH1808 at 07:05 for €189.40 and LH1794 at 19:30 for €211.20`
+            span = self._part_of(span, value)
+            record = self._record_of(span, value)
         if record is None or record.parent is None:
             return None
         for field in fields:
@@ -81,8 +84,21 @@ class LineRecords:
 
     def _beside(self, value: Value, span: Span) -> ResultRecord | None:
         """`Lucía at 14:58, Diego at 15:10`: the record whose name stands right before it."""
-        near = self._binder.adjacent_to(value, span)
-        return near.records[0] if near is not None and len(near.records) == 1 else None
+        near = self._binder.adjacent_mention(value, span)
+        # Half a name was meant in passing too often.
+        if near is None or near.is_part or len(near.records) != 1:
+            return None
+        return near.records[0]
+
+    def _part_of(self, span: Span, value: Value) -> Span:
+        """From the last name before the value to the next one."""
+        start, end = span
+        for mention in self._binder.mentions_in(span):
+            if mention.end <= value.start:
+                start = mention.start
+            elif mention.start >= value.end:
+                end = min(end, mention.start)
+        return start, end
 
     def _record_of(self, span: Span, value: Value) -> ResultRecord | None:
         if span[1] - span[0] > WIDEST:

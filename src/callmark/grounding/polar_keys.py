@@ -37,7 +37,7 @@ GENERIC = frozenset(
     is has have can are was does do should will allow allows allowed permit permits permitted
     enabled enable available supports supported support include includes included offers offer
     accept accepts accepted ok okay friendly flag status required require requires needed needs
-    mandatory
+    mandatory more next
     """.split()
 )
 # … and those of them that say how: `pets_allowed` is no more than named by `pets`.

@@ -637,6 +637,9 @@ def _iso_duration(text: str) -> Value | None:
 _AROUND = 60, 30  # characters around a number whose words may carry its sign
 
 
+_ADDED = re.compile(r"\+\d[\d.,]*\s?[/|,]\s?$")
+
+
 def read_otherwise(text: str, value: Value, *, is_listed: bool) -> Value | None:
     """The other way to read a number that no result has: `you owe 684.12` is -684.12, `19 h` is
     19:00. Amounts in lists, such as those of an account, stand without a sign."""
@@ -645,6 +648,8 @@ def read_otherwise(text: str, value: Value, *, is_listed: bool) -> Value | None:
     hour, rest = divmod(value.readings[0], SCALE)
     if value.unit == "h" and not rest and 0 <= hour <= 24:
         return value._replace(kind="moment", moments=(Moment(hour=hour, minute=0),), unit="")
+    if _ADDED.search(text[max(0, value.start - 24) : value.start]):  # `+312 / −87`
+        return value._replace(readings=tuple(map(abs, value.readings)))
     if value.form.sign is not None or value.readings[0] <= 0:
         return None
     around = text[max(0, value.start - _AROUND[0]) : value.end + _AROUND[1]]

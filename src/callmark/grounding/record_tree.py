@@ -33,6 +33,8 @@ from callmark.records.jsontext import Json, want_list
 from callmark.records.trace import is_mcp_result, json_inside
 
 LONGEST_NAME = 8  # words
+LONGEST_CODE = 20  # characters
+_CODED = re.compile(r"[A-Z]{1,6}-?\d{2,}[A-Z\d-]*")
 MOST_NAMED = 40  # records of one name; with more of them it names nothing
 _NAME_WORD = re.compile(r"[^\W_]+")
 _KEY_WORD = re.compile(
@@ -188,6 +190,21 @@ class RecordTree:
         for one in served:
             if not one.error:
                 self._add(one)
+        self._name_by_codes()
+
+    def _name_by_codes(self) -> None:
+        """`"flights": ["LH1808"]`: what looks like an identifier and stands in one record only is
+        a name of it, whatever its key."""
+        found: dict[str, ResultRecord | None] = {}
+        for field in self.fields:
+            value = field.value
+            if isinstance(value, str) and len(value) <= LONGEST_CODE and _CODED.fullmatch(value):
+                known = found.setdefault(value, field.record)
+                if known is not field.record:
+                    found[value] = None
+        for value, record in found.items():
+            if record is not None and not record.names and record.kind.endswith("/*"):
+                _name(record, value)
 
     @once
     def texts(self) -> dict[str, list[Field]]:
@@ -369,12 +386,14 @@ class Names:
 
 
 class Mention(NamedTuple):
-    """A place in the answer that names records: more than one where they share the name."""
+    """A place in the answer that names records: more than one where they share the name; `is_part`:
+    by a part of their name."""
 
     start: int
     end: int
     records: tuple[ResultRecord, ...]
     is_day: bool = False
+    is_part: bool = False
 
 
 def texts_in(value: Json) -> Iterator[str]:
@@ -408,6 +427,7 @@ def shape_of(identifier: str) -> str:
 
 _BEFORE = frozenset("prev previous prior last yoy ly earlier".split())
 SHORT_CODE = 4
+_DATED_KEY = re.compile(r"\d{4}-\d\d-\d\d")
 _WINDOW = re.compile(r"([01]\d|2[0-4])\s?[-–]\s?([01]\d|2[0-4])")
 LONG_TEXT = 400  # characters of a text that tells a story
 DESCRIPTION = 200  # of one that describes something
@@ -433,11 +453,16 @@ class RecordIndex:
         self.years: dict[str, list[Field]] = {}
         self.keys = {identifier_key(key) for key in tree.keys}
         self.has_bare = self._has_echoes = False
+        for record in tree.records:
+            if record.fields and _DATED_KEY.match(record.key):
+                self._add_text(record.key, record.fields[0])
         for field in tree.fields:
             if not field.key:
                 self.has_bare = True
             if field.echo:
                 self._has_echoes = True
+            if _DATED_KEY.match(field.key):  # `"rates": {"2026-11-09": 198.42}`
+                self._add_text(field.key, field)
             if field.number is not None:
                 _note(self.numbers, field.number, field)
             elif isinstance(field.value, str) and field.value:

@@ -89,19 +89,15 @@ class SiblingNames:
 
     def mentions(self, text: str, values: Sequence[Value]) -> list[Mention]:
         """From left to right. `values` are those of the text: days may stand for records."""
-        found = [
-            one
-            for one in Names(
-                self._records, lambda record: self._called.get(record.number, ())
-            ).mentions(text)
-            if self._is_whole(text[one.start : one.end]) or _stands_alone(text, one)
-        ]
+        called = Names(self._records, lambda record: self._called.get(record.number, ()))
+        found: list[Mention] = []
+        for one in called.mentions(text):
+            is_part = words_of_name(text[one.start : one.end]) in self._parts
+            if not is_part or _stands_alone(text, one):
+                found.append(one._replace(is_part=is_part))
         taken = {one.start for one in found}
         found += [one for one in self._mentions_of_days(text, values) if one.start not in taken]
         return sorted(found, key=lambda one: (one.start, one.end))
-
-    def _is_whole(self, text: str) -> bool:
-        return words_of_name(text) not in self._parts
 
     def _mentions_of_days(self, text: str, values: Sequence[Value]) -> Iterator[Mention]:
         by_day: dict[tuple[int, int], list[tuple[int, ResultRecord]]] = {}
