@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from difflib import SequenceMatcher
 from typing import NamedTuple
 
 _WORD = re.compile(r"\w+|\s+|[^\w\s]")
@@ -43,6 +42,8 @@ def diff_words(left: str, right: str) -> WordDiff:
 def _same(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int, int]]:
     if not a or not b or len(a) * len(b) > _MOST_PAIRS:
         return []
+    from difflib import SequenceMatcher
+
     matcher = SequenceMatcher(None, a, b, autojunk=False)
     return [(one.a, one.b, one.size) for one in matcher.get_matching_blocks() if one.size]
 
