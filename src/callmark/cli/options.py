@@ -210,6 +210,10 @@ GATES: Group = {
         "help": "trials that may be lost to infrastructure errors (default: 0)",
     },
 }
+# The answers are there: none can fail to come.
+GATES_ON_ANSWERS: Group = {
+    flag: settings for flag, settings in GATES.items() if flag != "--max-errors"
+}
 PART: Group = {
     "--only": {"action": "append", "metavar": "ID", "help": "only this sample; may be repeated"},
     "--slice": {"action": "append", "metavar": "NAME", "help": "only this slice; may be repeated"},
