@@ -13,8 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from callmark.records.agreement import Judgement, unearned_tiers
-from callmark.records.statements import RULES
+from callmark.records.statements import RULES, Judgement, unearned_tiers
 from callmark.store.files import atomic_writer
 from dev.agree.counts import Agreement, Job, measure, put_together
 from dev.agree.material import EPISODES, HELD_BACK, LABELLED

@@ -9,14 +9,15 @@ from pathlib import Path
 import msgspec
 
 import callmark
-from callmark.records.agreement import (
+from callmark.records.statements import (
+    RULES,
     AgreementCounts,
     Judgement,
     PeoplesAnswers,
+    Rule,
     RuleCounts,
     SourceCounts,
 )
-from callmark.records.statements import RULES, Rule
 from callmark.scorers.score import SCORER_VERSION
 from dev.agree.material import (
     EPISODES,

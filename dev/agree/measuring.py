@@ -8,8 +8,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from callmark.grounding.checking import StatementFinding
-from callmark.records.agreement import FlaggedTogether
-from callmark.records.statements import FLAGS, GOOD, RULES
+from callmark.records.statements import FLAGS, GOOD, RULES, FlaggedTogether
 from callmark.scorers.integration import TrialReading
 from dev.agree.material import RealTrial
 

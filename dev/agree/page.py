@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from callmark.records.agreement import SourceCounts, earned_tier, unearned_tiers
+from callmark.records.statements import SourceCounts, earned_tier, unearned_tiers
 from callmark.stats.estimates import Z_TWO_SIDED, wilson
 from dev.agree.counts import Agreement, unsupported_now
 from dev.agree.material import HELD_BACK, OTHER, TUNED

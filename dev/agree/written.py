@@ -14,9 +14,8 @@ import msgspec
 from callmark.calls.registry import Registry
 from callmark.config import load_config
 from callmark.grounding.checking import StatementFinding
-from callmark.records.agreement import FlaggedTogether
 from callmark.records.jsontext import Json
-from callmark.records.statements import FLAGS
+from callmark.records.statements import FLAGS, FlaggedTogether
 from callmark.run.rescore import rescore
 from callmark.scorers.score import sample_of_result
 from dev.agree.material import OTHER, TUNED, RealTrial, trace_of

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import msgspec
 
-from callmark.datasets.generate.lines import record_answer
 from callmark.datasets.generate.records import Answer, Attempt, Turn
+from callmark.datasets.generate.write import record_answer
 from callmark.records.jsontext import Json
 from callmark.records.report import Report
 from callmark.records.results import Result, Scores

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from callmark.grounding.ground import ground
     from callmark.grounding.spans import extract_spans
     from callmark.plugins import call_format, importer, report, runner, scorer
-    from callmark.probe.outputs import tool_use_fidelity
+    from callmark.probe.fidelity import tool_use_fidelity
     from callmark.records.report import Report
     from callmark.records.results import Result
     from callmark.records.samples import sample_id_of, shard_of
@@ -70,7 +70,7 @@ _PUBLIC: dict[str, str] = {
     "shard_of": "callmark.records.samples",
     "statements": "callmark.api",
     "summarize_results": "callmark.api",
-    "tool_use_fidelity": "callmark.probe.outputs",
+    "tool_use_fidelity": "callmark.probe.fidelity",
     "validate_arguments": "callmark.calls.registry",
     "validate_sharding": "callmark.api",
     "verify_dataset": "callmark.run.verify",

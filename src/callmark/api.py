@@ -17,11 +17,10 @@ from callmark.compare.records import MARGIN, PRIMARY
 from callmark.datasets.schema import metadata_problems
 from callmark.errors import UsageError
 from callmark.plugins import add_plugins, add_runner, plugin_scope
-from callmark.records.drawing import DRAWN_BY
 from callmark.records.jsontext import Json, plain_object, want_list, want_object, well_formed
 from callmark.records.problems import typed_problem
 from callmark.records.report import Report
-from callmark.records.results import Result
+from callmark.records.results import DRAWN_BY, Result
 from callmark.records.samples import DEFAULT_SPAN_CAP, Extractor, sample_id_of, sample_of
 from callmark.records.trace import Trace, TraceEntry, UserTurn, entry_of
 from callmark.run.offers import installed_formats

@@ -24,7 +24,7 @@ from callmark.records.problems import (
     word_problem,
     words_of,
 )
-from callmark.records.quarantine import (
+from callmark.records.report import (
     Quarantine,
     day_problem,
     quarantine_problems,

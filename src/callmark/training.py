@@ -18,8 +18,7 @@ import msgspec
 from callmark._version import __version__
 from callmark.errors import MissingExtra, UsageError
 from callmark.probe.case_making import make_cases
-from callmark.probe.fidelity import fidelity
-from callmark.probe.outputs import read_spec_values
+from callmark.probe.fidelity import fidelity, read_spec_values
 from callmark.probe.records import (
     Checkpoint,
     FidelityResult,
@@ -27,18 +26,16 @@ from callmark.probe.records import (
     ProbeResult,
     WrittenAnswer,
 )
-from callmark.probe.run import report_bytes
-from callmark.probe.series import judge_series, series_exit_code
+from callmark.probe.run import judge_series, report_bytes, series_exit_code
 from callmark.probe.spec import FidelitySpec, ToolUseCase, read_cases
 from callmark.probe.views import Question, probe_of, tools_of, written_of
 from callmark.records.jsontext import Json
 from callmark.records.seams import Reply
 from callmark.reports.html.probe import write_probe_page
 from callmark.run.offers import open_registry
-from callmark.runners.hf.generate import Generator, Prompt, TokenChoice
+from callmark.runners.hf.generate import Generator, Prompt, Replies, TokenChoice
 from callmark.runners.hf.local import end_ids_of
 from callmark.runners.hf.prompts import CannotRender, open_prompts
-from callmark.runners.hf.replies import Replies
 from callmark.stats.estimates import ALPHA, SAME
 from callmark.store.files import atomic_writer
 

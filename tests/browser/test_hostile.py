@@ -23,7 +23,7 @@ from callmark.compare.records import (
 from callmark.records.report import Metric, ReportHeader
 from callmark.records.results import Match, SpanScore, Statement, ValueMark
 from callmark.records.trace import RepairedCall, ThoughtCall, TraceEntry, UserTurn
-from callmark.reports.html.matrix import write_matrix_page
+from callmark.reports.html.compare import write_matrix_page
 from callmark.reports.html.page import write_run_page
 from callmark.reports.layout import neutralise
 from callmark.store.files import decode_result, encode_result

@@ -17,7 +17,7 @@ from callmark.probe.records import (
     ViewAnswer,
     ViewCall,
 )
-from callmark.probe.series import judge_series
+from callmark.probe.run import judge_series
 from callmark.reports.html.probe import write_probe_page
 from callmark.resources import demo_paths
 

@@ -15,8 +15,8 @@ from callmark.cli import (
     dataset_generate,
     fixtures_check,
     fixtures_serve,
+    options,
     probe,
-    recording,
     reporting,
     validate_sharding,
 )
@@ -118,7 +118,7 @@ def test_f60_what_the_parsers_state_is_what_the_work_takes():
     assert tuple(dataset_generate.KINDS) == tuple(FAULTS)
     assert fixtures_check.FLOOR == check.FLOOR
     assert Http().host == fixtures_serve.HOST
-    assert recording.MODES == recorder.MODES
+    assert options.MODES == recorder.MODES
     assert tuple(formats.FORMATS) == reporting.REPORT_FORMS
     for name in ("ATOL", "RTOL", "NUM_SHARDS", "OUTPUT"):
         assert getattr(validate_sharding, name) == getattr(validate, name)

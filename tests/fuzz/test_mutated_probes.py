@@ -12,7 +12,8 @@ from tests.unit.probe.test_spec_file import WHOLE
 
 from callmark import tool_use_fidelity
 from callmark.errors import BadInput, CallmarkError
-from callmark.probe.fidelity import exit_code, fidelity
+from callmark.probe.fidelity import fidelity
+from callmark.probe.records import exit_code
 from callmark.probe.spec import FidelitySpec, read_spec
 
 FEW = {"specs": 20, "arguments": 100}  # in the normal suite; 5,000 more in the slow one

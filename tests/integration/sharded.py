@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from callmark.run.conclude import RunOutcome, run
-from callmark.shards.files import shard_names
+from callmark.shards.merge import shard_names
 
 Settings = dict[str, object]
 

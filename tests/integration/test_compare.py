@@ -9,8 +9,13 @@ import pytest
 
 import callmark
 from callmark.cli import main
-from callmark.compare.compare import CompareOptions, SideLines, compare_runs, write_comparison
-from callmark.compare.matrix import compare_many
+from callmark.compare.compare import (
+    CompareOptions,
+    SideLines,
+    compare_many,
+    compare_runs,
+    write_comparison,
+)
 from callmark.errors import BadInput, FingerprintMismatch, UsageError
 from callmark.scorers.score import score_trial
 from callmark.store.runs import file_of, is_report

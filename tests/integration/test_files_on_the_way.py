@@ -16,7 +16,7 @@ import callmark
 PACKAGE = Path(callmark.__file__).parent
 # What a reader can be asked to know. Rules, scans and forms that a sample does not need are not
 # entered: whoever adds to its way makes something else join, or tests in the caller.
-MOST = {"run": 60, "compare": 31, "probe": 45}
+MOST = {"run": 60, "compare": 28, "probe": 36}
 # Runs a command line as `callmark` does, and writes down which files had a function called.
 TRACER = """
 import json, sys, threading

@@ -27,7 +27,7 @@ from callmark.records.results import Decoding
 from callmark.records.seams import Conversation, Failure
 from callmark.run.conclude import run
 from callmark.run.loop import drive_at_once
-from callmark.runners.hf.folder import adapter_folder
+from callmark.runners.hf.loading import adapter_folder
 from callmark.runners.hf.local import open_local
 from callmark.runners.options import LocalOptions, RunnerOptions
 

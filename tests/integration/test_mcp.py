@@ -17,8 +17,7 @@ from mcp import Client, StdioServerParameters
 from tests.agents import call_all, order_agent
 
 from callmark.cli import main
-from callmark.live.server import fixture_server, open_served
-from callmark.live.sessions import Sessions
+from callmark.live.server import Sessions, fixture_server, open_served
 
 ROOT = Path(__file__).parents[2]
 LIVE = ROOT / "tests" / "live_server.py"

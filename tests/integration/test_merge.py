@@ -19,8 +19,7 @@ from callmark.errors import BadInput, FingerprintMismatch, Incomplete, UsageErro
 from callmark.records.results import Fingerprints
 from callmark.records.samples import shard_of
 from callmark.run.conclude import read_summary, run, summary_path
-from callmark.shards.files import report_beside
-from callmark.shards.merge import merge_shards
+from callmark.shards.merge import merge_shards, report_beside
 
 FINGERPRINTS = Fingerprints.__struct_fields__
 

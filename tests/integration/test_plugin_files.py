@@ -19,7 +19,7 @@ from callmark.plugins import add_plugins, plugin_scope, rows_of
 from callmark.records.results import Fingerprints
 from callmark.records.seams import Conversation, Failure, Reply, Runner
 from callmark.shards.engine import Plan
-from callmark.shards.shipping import ship, unpack
+from callmark.shards.ray import ship, unpack
 
 DOC = (Path(__file__).parents[2] / "docs" / "extending.md").read_text("utf-8")
 EXAMPLES = dict(re.findall(r"^```(?:python|json|yaml) (\S+)\n(.*?)^```$", DOC, re.M | re.S))

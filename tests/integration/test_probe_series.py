@@ -21,7 +21,7 @@ from tests.probing import (
 
 from callmark.cli import main
 from callmark.probe.records import Checkpoint, FidelityResult
-from callmark.probe.series import judge_series
+from callmark.probe.run import judge_series
 from callmark.probe.stats import validity_change
 from callmark.runners.hf.local import LocalRunner
 

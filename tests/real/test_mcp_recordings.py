@@ -11,8 +11,7 @@ from callmark.live.mcp import result_from_wire, spec_from_wire
 from callmark.live.python import PlannedCall
 from callmark.live.record import Keeping, record
 from callmark.live.recorder import Answered, LostCall
-from callmark.live.server import fixture_server, open_served
-from callmark.live.sessions import Sessions
+from callmark.live.server import Sessions, fixture_server, open_served
 from callmark.records.trace import is_error_result
 
 pytestmark = pytest.mark.real

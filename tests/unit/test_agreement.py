@@ -7,7 +7,8 @@ import pytest
 from dev.agree.counts import Agreement, hash_of_rules
 from dev.agree.page import document
 
-from callmark.records.agreement import (
+from callmark.records.statements import (
+    RULES,
     AgreementCounts,
     FlaggedTogether,
     PeoplesAnswers,
@@ -16,7 +17,6 @@ from callmark.records.agreement import (
     earned_tier,
     unearned_tiers,
 )
-from callmark.records.statements import RULES
 from callmark.scorers.score import SCORER_VERSION
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -28,7 +28,6 @@ from callmark.records.jsontext import (
     want_text,
     well_formed,
 )
-from callmark.records.patterns import compile_linear
 from callmark.records.problems import (
     KeySet,
     Problems,
@@ -39,6 +38,7 @@ from callmark.records.problems import (
     meant_key,
     quote_name,
 )
+from callmark.records.samples import compile_linear
 from callmark.store.files import open_input
 
 MAX_TEXT = 100_000  # characters of a value; a longer one fits no expression

@@ -98,7 +98,7 @@ def members_of(value: Json) -> list[Json]:
 
 
 def marked_attempt(member: Json, raw: str, format_name: str, *, repair: bool = True) -> Attempt:
-    """What stands behind a format's own mark is an attempt, whatever it looks like. Arguments
+    """What follows a format's own mark is an attempt, whatever it looks like. Arguments
     that are left out are none: the tool's schema says whether that is right."""
     call = _unwrap(member)
     if call is None:

@@ -163,7 +163,7 @@ def _cannot_go_on(error: OSError) -> int:
 
 
 def _unexpected(error: Exception) -> int:
-    """An exception that nobody planned for: the traceback for whoever mends it, then a sentence."""
+    """An exception that nobody planned for: the traceback for whoever fixes it, then a sentence."""
     from traceback import format_exception
 
     what = _show_traceback("".join(format_exception(error)))
@@ -178,7 +178,7 @@ def _show_traceback(text: str) -> str:
     happened."""
     import re
 
-    from callmark.live.secrets import SecretFilter
+    from callmark.live.cleaning import SecretFilter
     from callmark.reports.layout import neutralise
 
     secret = re.compile(r"key|token|secret|pass|auth|cred|cookie", re.IGNORECASE)

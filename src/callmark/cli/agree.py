@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from callmark.cli.options import CommandParser
 from callmark.errors import UsageError
-from callmark.reports.layout import line, write
+from callmark.reports.layout import Block, Cell, Table, line, write
 
 if TYPE_CHECKING:
-    from callmark.records.agreement import LabelAgreement, LabelKeys, LabelLine
     from callmark.records.jsontext import Json
-    from callmark.records.statements import Tier
+    from callmark.records.statements import (
+        LabelAgreement,
+        LabelKeys,
+        LabelLine,
+        RuleAgreement,
+        Tier,
+    )
+
+
+COLUMNS = ("", "right", "judged", "precision", "95 %", "recall", "95 %")
+RULE_COLUMNS = (*COLUMNS, "tier", "proposed")
 
 
 def build_parser() -> CommandParser:
@@ -85,7 +94,6 @@ def main(arguments: list[str]) -> int:
         raise UsageError("--judgements and --source go together: give both")
 
     from callmark.records.jsontext import canonical_json, plain
-    from callmark.reports.agreement import agreement_blocks, agreement_markdown
     from callmark.store.files import atomic_writer, check_writable
     from callmark.store.labels import write_judgements
     from callmark.summary.labels import agree, judgements_of
@@ -201,3 +209,67 @@ def put_tiers(path: Path, tiers: Mapping[str, Tier]) -> None:
         raise UsageError(f"{path}: cannot be edited without changing it; put this in:\n{block}")
     with atomic_writer(path) as stream:
         stream.write(text.encode())
+
+
+def agreement_blocks(found: LabelAgreement) -> Iterator[Block]:
+    for number, text in enumerate(_facts(found)):
+        yield line(text, "strong" if number == 0 else "plain")
+    for title, columns, rows in _tables(found):
+        yield line()
+        yield line(title, "strong")
+        cells = tuple(tuple(Cell(text) for text in row) for row in rows)
+        yield Table(columns, cells, right=frozenset(range(1, len(COLUMNS))))
+
+
+def agreement_markdown(found: LabelAgreement) -> str:
+    from callmark.reports.markdown import table
+
+    lines = ["## How far the flags agree with people", ""]
+    lines += [f"{text}  " for text in _facts(found)]
+    for title, columns, rows in _tables(found):
+        lines += ["", f"**{title}**", "", *table(columns, rows)]
+    return "\n".join(lines) + "\n"
+
+
+def _tables(
+    found: LabelAgreement,
+) -> Iterator[tuple[str, tuple[str, ...], list[tuple[str, ...]]]]:
+    yield "flags", COLUMNS, [_row(one) for one in (found.all_flags, found.firm_flags)]
+    if found.rules:
+        rows = [(*_row(one), one.tier or "", one.proposed or "–") for one in found.rules]
+        yield "by rule", RULE_COLUMNS, rows
+        yield "by label", COLUMNS, [_row(one) for one in found.labels]
+
+
+def _facts(found: LabelAgreement) -> Iterator[str]:
+    yield (
+        f"{found.judged} of {found.lines} statements are judged: {found.wrong} are wrong"
+        f" ({found.unclear} unclear, {found.unread} not read)"
+    )
+    yield (
+        f"of {found.judged_unflagged} without a flag, {found.wrong_unflagged} are wrong:"
+        " these are missed"
+    )
+    if found.read_twice:
+        value = "not computable" if found.kappa is None else f"{found.kappa:.2f}"
+        yield f"two readers: {found.alike} of {found.read_twice} verdicts alike, κ {value}"
+    if found.all_flags.recall is not None:
+        yield "recall is estimated for the whole run, from how many of each kind were read"
+
+
+def _row(one: RuleAgreement) -> tuple[str, ...]:
+    share = "–" if not one.judged else f"{one.right / one.judged:.2f}"
+    recall = "–" if one.recall is None else f"{one.recall:.2f}"
+    return (
+        one.name,
+        str(one.right),
+        str(one.judged),
+        share,
+        _interval(one.precision),
+        recall,
+        _interval(one.recall_interval),
+    )
+
+
+def _interval(bounds: Sequence[float] | None) -> str:
+    return "–" if bounds is None else f"{bounds[0]:.2f} to {bounds[1]:.2f}"

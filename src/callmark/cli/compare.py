@@ -165,12 +165,11 @@ def _compare_many(
     forms: Mapping[Path, str],
     options: argparse.Namespace,
 ) -> int:
-    from callmark.compare.compare import comparison_bytes
-    from callmark.compare.matrix import compare_many
+    from callmark.compare.compare import compare_many, comparison_bytes
     from callmark.compare.records import matrix_exit_code
-    from callmark.reports.html.matrix import write_matrix_page
+    from callmark.reports.compare import matrix_blocks, matrix_line, matrix_markdown
+    from callmark.reports.html.compare import write_matrix_page
     from callmark.reports.layout import RunProgress
-    from callmark.reports.matrix import matrix_blocks, matrix_line, matrix_markdown
 
     with RunProgress(sys.stderr, silent=options.quiet) as progress:
         matrix = compare_many(runs, wanted, progress=progress)

@@ -17,8 +17,7 @@ from callmark.errors import UsageError
 from callmark.reports.layout import Block, Cell, Table, line, write
 
 if TYPE_CHECKING:
-    from callmark.datasets.importing.catalogue import SourcePlace, Unmapped
-    from callmark.datasets.importing.desk import Desk, Imported
+    from callmark.datasets.importing.desk import Desk, Imported, SourcePlace, Unmapped
     from callmark.datasets.importing.importing import Each, ImportReport
     from callmark.datasets.importing.writing import ImportPaths
     from callmark.live.cleaning import LogCleaner
@@ -220,7 +219,7 @@ def _each(options: argparse.Namespace, cleaner: LogCleaner) -> Each:
 
     from callmark.config import load_config
     from callmark.datasets.accept import accept_item, is_incomplete
-    from callmark.datasets.importing.observed import expect_observed, split_steps
+    from callmark.datasets.importing.conversation import expect_observed, split_steps
     from callmark.run.observing import RecordingJudge
 
     judge = RecordingJudge(load_config(Path(os.devnull), {}))

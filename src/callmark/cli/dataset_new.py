@@ -50,7 +50,7 @@ def build_parser() -> CommandParser:
 def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
 
-    from callmark.datasets.new import add_sample, read_call, read_value
+    from callmark.datasets.add import add_sample, read_call, read_value
     from callmark.run.offers import open_registry
 
     line, sample_id = add_sample(

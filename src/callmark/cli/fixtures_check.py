@@ -9,15 +9,13 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from callmark.cli.options import CommandParser, add_groups, refuse_options
-from callmark.cli.recording import LIVE, live_options
+from callmark.cli.options import LIVE, CommandParser, add_groups, live_options, refuse_options
 from callmark.errors import UsageError
 from callmark.reports.layout import Block, Cell, Style, Table, TextLine, line, one_line, write
 
 if TYPE_CHECKING:
     from callmark.broker.broker import ToolBroker
-    from callmark.broker.check import ExpectedUse, FixtureCheck, HitRate
-    from callmark.broker.tool_changes import ToolChanges
+    from callmark.broker.check import ExpectedUse, FixtureCheck, HitRate, ToolChanges
     from callmark.calls.registry import Registry
 
 SHOWN_FAILURES = 10
@@ -102,7 +100,7 @@ def _tools_now(options: argparse.Namespace) -> Registry:
     if options.registry is not None:
         raise UsageError("--registry: the tools are those of --mcp or --python: leave one out")
     from callmark.calls.registry import Registry
-    from callmark.live.source import open_live
+    from callmark.live.record import open_live
 
     with open_live(live_options(options)) as live:
         return Registry.from_specs(list(live.specs), where=live.origin)
@@ -119,9 +117,9 @@ def _find_changes(
                 "--recorded: which tools are there now? Add --registry, --mcp or --python"
             )
         return None
-    from callmark.broker.tool_changes import find_changes
+    from callmark.broker.check import find_changes
     from callmark.datasets.reader import open_dataset
-    from callmark.live.folder import REGISTRY
+    from callmark.live.recorder import REGISTRY
     from callmark.run.offers import open_registry
 
     kept = Path(broker.folder) / REGISTRY

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from callmark.cli.options import CommandParser, add_groups
-from callmark.cli.recording import KEPT, LIVE, MODES, keeping, live_options
+from callmark.cli.options import KEPT, LIVE, MODES, CommandParser, add_groups, keeping, live_options
 from callmark.errors import Incomplete, UsageError
 from callmark.reports.layout import one_line
 
@@ -96,9 +95,8 @@ def main(arguments: list[str]) -> int:
 def _record(
     options: argparse.Namespace, calls: Iterator[PlannedCall], kept: Keeping, mode: Mode
 ) -> Recorded:
-    from callmark.live.folder import check_folder
-    from callmark.live.record import open_registry_of, record
-    from callmark.live.source import open_live
+    from callmark.live.record import open_live, open_registry_of, record
+    from callmark.live.recorder import check_folder
 
     live = live_options(options)
     if mode == "none" or (mode == "once" and open_registry_of(kept, None).broker is not None):

@@ -72,8 +72,7 @@ def main(arguments: list[str]) -> int:
 
     import msgspec
 
-    from callmark.live.server import Http, open_served, serve_http, serve_stdio
-    from callmark.live.sessions import Sessions, TraceFile
+    from callmark.live.server import Http, Sessions, TraceFile, open_served, serve_http, serve_stdio
 
     http = Http(host=options.host, port=options.port, hosts=tuple(options.allow_host))
     if not options.http and (http != Http() or options.token is not None):

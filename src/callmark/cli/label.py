@@ -12,7 +12,7 @@ from callmark.errors import UsageError
 from callmark.reports.layout import Block, line, write
 
 if TYPE_CHECKING:
-    from callmark.records.agreement import LabelLine, Verdict
+    from callmark.records.statements import LabelLine, Verdict
 
 ANSWERS: dict[str, Verdict] = {"r": "right", "w": "wrong", "u": "unclear"}
 QUESTION = "Is it right? r right, w wrong, u unclear, s skip, q quit: "

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import msgspec
 
     from callmark.config import RunConfig
-    from callmark.probe.nulls import NullCache
+    from callmark.probe.local_views import NullCache
     from callmark.probe.records import Checkpoint, ProbeReport
     from callmark.probe.spec import Models, NullAdapterSpec, ProbeSpec
     from callmark.records.jsontext import Json
@@ -266,7 +266,7 @@ def main(arguments: list[str]) -> int:
         write(plan_lines(options), sys.stdout)
         return 0
 
-    from callmark.probe.nulls import NullCache
+    from callmark.probe.local_views import NullCache
     from callmark.probe.run import report_bytes
     from callmark.reports.html.probe import write_probe_page
     from callmark.reports.probe import next_blocks, probe_blocks, probe_markdown, quiet_lines
@@ -423,7 +423,7 @@ def series_of(given: dict[str, Json]) -> tuple[Checkpoint, ...]:
                 f"{flag}: a series is of local checkpoints and asked --cases: leave out"
                 f" --{other.replace('_', '-')}"
             )
-    from callmark.probe.series import find_checkpoints, name_checkpoints
+    from callmark.probe.run import find_checkpoints, name_checkpoints
 
     folder = given.get("checkpoints")
     if isinstance(folder, Path):
@@ -496,7 +496,7 @@ def config_of(options: argparse.Namespace, spec: ProbeSpec) -> RunConfig:
 
 
 def _models_of(given: dict[str, Json], series: tuple[Checkpoint, ...]) -> Models:
-    from callmark.probe.series import model_of
+    from callmark.probe.run import model_of
     from callmark.probe.spec import Models, ModelSpec
 
     if "base" not in given:

@@ -79,7 +79,7 @@ def present(
 
 
 def _tables(report: Report) -> Iterator[Block]:
-    from callmark.reports.terminal_tables import table_blocks
+    from callmark.reports.terminal import table_blocks
 
     return table_blocks(report)
 
@@ -180,7 +180,7 @@ def open_finished(
     """`run`: a results file, a report, or a folder. `report`: the report of those results."""
     from callmark.reports.finished_run import FinishedRun
     from callmark.run.play import cross_scorer
-    from callmark.shards.files import report_beside
+    from callmark.shards.merge import report_beside
     from callmark.store.files import read_report
     from callmark.store.runs import REPORT, file_of, is_report
 

@@ -18,7 +18,10 @@ from callmark.cli.options import (
     FAULTS,
     GATES,
     INPUTS,
+    KEPT,
+    LIVE,
     LOCAL,
+    MODES,
     OUTPUT,
     PART,
     RUNNER,
@@ -28,9 +31,10 @@ from callmark.cli.options import (
     Group,
     add_groups,
     flags_given,
+    keeping,
+    live_options,
     refuse_options,
 )
-from callmark.cli.recording import KEPT, LIVE, MODES, keeping, live_options
 from callmark.cli.reporting import (
     RunPaths,
     add_detail_options,
@@ -118,9 +122,8 @@ def live_tools(options: argparse.Namespace, config: RunConfig) -> Iterator[Given
         return
     import msgspec
 
-    from callmark.live.folder import check_folder
-    from callmark.live.record import recording
-    from callmark.live.source import open_live, refuse_in_ci
+    from callmark.live.record import open_live, recording, refuse_in_ci
+    from callmark.live.recorder import check_folder
 
     refuse_in_ci()
     if config.fixtures is None or config.dataset in (None, "-"):
@@ -371,7 +374,7 @@ def config_of(options: argparse.Namespace) -> RunConfig:
     import msgspec
 
     from callmark.config import load_config
-    from callmark.shards.files import report_beside, shard_results
+    from callmark.shards.merge import report_beside, shard_results
     from callmark.store.runs import RESULTS
 
     flags = flags_given(options, list(GROUPS.values()))

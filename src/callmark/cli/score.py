@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from callmark.cli.options import (
-    GATES,
+    GATES_ON_ANSWERS,
     INPUTS,
     SCORING,
     CommandParser,
@@ -43,12 +43,16 @@ _HEAD = 1 << 16
 _GZIP = b"\x1f\x8b"
 _RECORDED = (b'"model_output"', b'"tool_trace"', b'"messages"', b'"sample_id"')
 READ: Group = {flag: settings for flag, settings in INPUTS.items() if flag != "--fixtures"}
-JUDGED: Group = {flag: settings for flag, settings in GATES.items() if flag != "--max-errors"}
 WRITTEN: Group = {
     "--out": {"metavar": "FILE", "help": "write the scored lines here"},
     "--report": {"metavar": "FILE", "help": "write the report here"},
 }
-GROUPS = {"input": READ, "scoring": SCORING, "gates and exit code": JUDGED, "output": WRITTEN}
+GROUPS = {
+    "input": READ,
+    "scoring": SCORING,
+    "gates and exit code": GATES_ON_ANSWERS,
+    "output": WRITTEN,
+}
 COMMON = (
     "--in",
     "--answers",
@@ -266,7 +270,7 @@ def _with_answers(file: Path, answers: Path | None) -> Iterator[Path]:
     """The file that is scored: a trace and the answers that belong to it become one."""
     import tempfile
 
-    from callmark.live.sessions import join_answers
+    from callmark.live.server import join_answers
 
     if answers is None:
         yield file

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from callmark.cli.options import CommandParser, add_groups
-from callmark.cli.recording import LIVE, live_options
+from callmark.cli.options import LIVE, CommandParser, add_groups, live_options
 from callmark.errors import UsageError
 
 
@@ -46,9 +45,9 @@ def main(arguments: list[str]) -> int:
         raise UsageError("--openapi: give it alone; a second call adds other tools to the file")
 
     from callmark.calls.registry import Registry
-    from callmark.live.folder import read_specs, write_specs
     from callmark.live.openapi import read_openapi
-    from callmark.live.source import open_live
+    from callmark.live.record import open_live
+    from callmark.live.recorder import read_specs, write_specs
     from callmark.store.files import check_writable
 
     check_writable(options.file)

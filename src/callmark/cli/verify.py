@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from callmark.cli.options import (
-    GATES,
+    GATES_ON_ANSWERS,
     INPUTS,
     SCORING,
     CommandParser,
@@ -29,12 +29,16 @@ if TYPE_CHECKING:
 
 READ: Group = {flag: settings for flag, settings in INPUTS.items() if flag != "--in"}
 SCORED: Group = {flag: settings for flag, settings in SCORING.items() if flag != "--privacy-echo"}
-JUDGED: Group = {flag: settings for flag, settings in GATES.items() if flag != "--max-errors"}
 WRITTEN: Group = {
     "--out": {"metavar": "FILE", "help": "write every scored item here, for `callmark show`"},
     "--report": {"metavar": "FILE", "help": "write the report here"},
 }
-GROUPS = {"input": READ, "scoring": SCORED, "gates and exit code": JUDGED, "output": WRITTEN}
+GROUPS = {
+    "input": READ,
+    "scoring": SCORED,
+    "gates and exit code": GATES_ON_ANSWERS,
+    "output": WRITTEN,
+}
 COMMON = (
     "--fixtures",
     "--registry",

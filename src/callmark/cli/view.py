@@ -17,10 +17,9 @@ from callmark.reports.layout import one_line
 
 if TYPE_CHECKING:
     from callmark.config import RunConfig
-    from callmark.view.compare_jobs import WantedComparison
     from callmark.view.opened import JudgedRun
     from callmark.view.server import ViewServer
-    from callmark.view.viewer import Accepting, Doing
+    from callmark.view.viewer import Accepting, Doing, WantedComparison
 
 CALLMARK = (sys.executable, "-P", "-m", "callmark")  # -P: nothing of this folder is imported
 
@@ -162,7 +161,7 @@ def _type(path: Path) -> str:
 def judge_run(results: Path) -> JudgedRun:
     """By a report that belongs to these results; where none does, by the shipped gates."""
     from callmark.run.play import cross_scorer
-    from callmark.shards.files import report_beside
+    from callmark.shards.merge import report_beside
     from callmark.store.files import read_report
     from callmark.store.runs import REPORT
     from callmark.view.opened import JudgedRun

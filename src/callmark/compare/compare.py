@@ -1,9 +1,10 @@
-"""`callmark compare`: two runs from their files to one comparison."""
+"""`callmark compare`: two runs from their files to one comparison; of several, each against the
+first."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -28,7 +29,9 @@ from callmark.compare.records import (
     Check,
     Compared,
     Comparison,
+    Decision,
     Listed,
+    MeasuredRun,
     PairCounts,
     PointCheck,
     RunMatrix,
@@ -47,6 +50,7 @@ from callmark.errors import BadInput, FingerprintMismatch, UsageError
 from callmark.plugins import added_scorers
 from callmark.records.jsontext import Json
 from callmark.records.problems import hint
+from callmark.records.report import Metric
 from callmark.records.results import Result, Scoring
 from callmark.records.seams import Progress, Standing
 from callmark.run.play import cross_scorer
@@ -66,7 +70,7 @@ from callmark.store.run_index import SMALLEST, read_index
 from callmark.store.runs import file_of, is_report
 from callmark.store.spending import Measured, average_spending, read_spending
 from callmark.summary.gates import is_measure
-from callmark.summary.metrics import CrossScore, Subset
+from callmark.summary.metrics import CrossScore, Made, Subset
 from callmark.summary.run_index import RunIndex, unpack_index
 from callmark.summary.trials import Trials
 
@@ -527,3 +531,46 @@ def _config(tools: Tools) -> RunConfig:
     if tools.instead:
         return config
     return msgspec.structs.replace(config, sources={**config.sources, "registry": "config"})
+
+
+WORST_FIRST: tuple[Decision, ...] = ("regression", "inconclusive", "non_inferior")
+
+
+def compare_many(
+    runs: Sequence[SideLines], options: CompareOptions, *, progress: Progress | None = None
+) -> RunMatrix:
+    """Every run but the first against the first; each is read once."""
+    check_primary(options.primary)
+    for lines in runs:
+        if is_report(lines.path):
+            raise UsageError(
+                f"{lines.path}: is a report, and only two of those can be compared;"
+                " of three and more runs name the results"
+            )
+    read = [(lines, read_side(lines, progress)) for lines in runs]
+    base, *others = read
+    comparisons = tuple(compare_read(options, base, other) for other in others)
+    found = {one.decision for one in comparisons}
+    return RunMatrix(
+        decision=next(decision for decision in WORST_FIRST if decision in found),
+        runs=tuple(_measured(side, options.quarantined, options.seed) for _, side in read),
+        comparisons=comparisons,
+    )
+
+
+def _measured(side: Side, quarantined: Collection[str], seed: int) -> MeasuredRun:
+    samples = side.samples
+    kept = [at for at in range(len(samples)) if samples.id_at(at) not in quarantined]
+    parts = parts_of(Subset(samples, kept, seed))
+    found = {name: _metric(part) for name, part in parts.items()}
+    known = {name: metric for name, metric in found.items() if metric.value is not None}
+    return MeasuredRun(facts=side.facts(), metrics=known)
+
+
+def _metric(part: MetricPart) -> Metric:
+    """A count as the share of its samples: runs may differ in size."""
+    definition = part.definition
+    if definition.made == "count":
+        made: Made = "rate" if part.is_yes_no else "mean"
+        definition = msgspec.structs.replace(definition, made=made)
+    return part.subset.metric(definition)

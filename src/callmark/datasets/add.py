@@ -1,5 +1,5 @@
-"""A trial of a run becomes a sample of a dataset, with the results that it was served as fixtures
-of its own."""
+"""A sample is added to a dataset: a trial of a run, with the results that it was served as fixtures
+of its own, or one written from a few words, with the calls and facts that are expected."""
 
 from __future__ import annotations
 
@@ -10,20 +10,19 @@ from pathlib import Path
 import msgspec
 
 from callmark.calls.registry import NormalisedCall, Registry, normalise
-from callmark.datasets.reader import line_of_sample, open_dataset
+from callmark.calls.schema import argument_errors, compile_once
+from callmark.datasets.reader import line_of_sample, located_object, open_dataset
 from callmark.datasets.schema import item_problems
-from callmark.errors import BadInput, UsageError
-from callmark.records.jsontext import Json, NotJson, canonical_json, want_object
-from callmark.records.problems import refuse_problems
+from callmark.errors import UsageError
+from callmark.records.jsontext import Json, NotJson, canonical_json, parse_json, want_object
+from callmark.records.problems import hint, refuse_problems
 from callmark.records.results import Result
 from callmark.records.samples import ExpectedCall, Kind, expectation_of
 from callmark.records.trace import TraceEntry
 from callmark.store.files import (
     atomic_writer,
     check_writable,
-    is_blank,
-    lines_of,
-    object_of,
+    filled_lines,
     open_input,
 )
 
@@ -192,22 +191,16 @@ def _new_entries(file: Path, entries: Sequence[Entry], sample_id: str) -> list[E
         return list(entries)
     texts = {canonical_json(entry) for entry in entries}
     known: set[str] = set()
-    with open_input(file) as stream:
-        for line in lines_of(stream, str(file)):
-            if is_blank(line.json):
-                continue
-            try:
-                entry = object_of(line.json)
-            except NotJson as error:
-                raise BadInput(f"{file}:{line.number}: {error}") from None
-            if entry.get("sample_id") != sample_id:
-                continue
-            known.add(canonical_json(entry))
-            if not known <= texts:
-                raise UsageError(
-                    f"{file}:{line.number}: holds another answer for {sample_id} already:"
-                    " give another id with --id, or remove the line"
-                )
+    for line in filled_lines(file):
+        entry = located_object(line, str(file))
+        if entry.get("sample_id") != sample_id:
+            continue
+        known.add(canonical_json(entry))
+        if not known <= texts:
+            raise UsageError(
+                f"{file}:{line.number}: holds another answer for {sample_id} already:"
+                " give another id with --id, or remove the line"
+            )
     return [entry for entry in entries if canonical_json(entry) not in known]
 
 
@@ -227,3 +220,105 @@ def append_lines(path: Path, values: Sequence[Entry]) -> int:
         for value in values:
             target.write(json.dumps(value, ensure_ascii=False).encode() + b"\n")
     return number
+
+
+class WrittenCall(msgspec.Struct, frozen=True):
+    name: str
+    arguments: dict[str, Json]
+
+
+def read_value(text: str) -> Json:
+    """JSON where it is some (17, true, "17", {…}), else the text itself."""
+    try:
+        return parse_json(text)
+    except NotJson:
+        return text
+
+
+def read_call(words: Sequence[str]) -> WrittenCall:
+    """`find_order order_id=W100 verbose=true`, or `find_order '{"order_id": "W100"}'`."""
+    name, *given = words
+    if len(given) == 1 and isinstance(value := read_value(given[0]), dict):
+        return WrittenCall(name, value)
+    arguments: dict[str, Json] = {}
+    for word in given:
+        argument, equals, text = word.partition("=")
+        if not equals or not argument:
+            raise UsageError(f"--call {name}: {word}: write NAME=VALUE, or one JSON object")
+        arguments[argument] = read_value(text)
+    return WrittenCall(name, arguments)
+
+
+def add_sample(
+    dataset: Path,
+    *,
+    prompt: str,
+    calls: Sequence[WrittenCall],
+    facts: Sequence[Json],
+    sample_id: str | None,
+    registry: Registry,
+) -> tuple[int, str]:
+    """Appends it; gives its line and its id. A call that breaks its schema is refused."""
+    expected = [_checked(call, registry) for call in calls]
+    if facts and not calls:
+        raise UsageError(
+            "--fact: a fact comes from a tool's result: give the --call that returns it"
+        )
+    sample_id = sample_id or _free_id(dataset)
+    metadata: dict[str, Json] = {"sample_id": sample_id}
+    if expected:
+        metadata["call_sequence"] = expected
+    else:
+        metadata["expected_behaviour"] = "no_tool"
+    if facts:
+        metadata["required_facts"] = list(facts)
+    item: dict[str, Json] = {"prompt": prompt, "metadata": metadata}
+    refuse_problems(sample_id, item_problems(item))
+    refuse_known_id(dataset, sample_id)
+    check_writable(dataset)
+    is_new = not dataset.exists()
+    header: dict[str, Json] = {"__header__": True, "dataset_version": "1"}
+    line = append_lines(dataset, [header, item] if is_new else [item])
+    return line + is_new, sample_id
+
+
+def _checked(call: WrittenCall, registry: Registry) -> Json:
+    name = registry.resolve(call.name)
+    spec = None if name is None else registry.spec(name)
+    if name is None or spec is None:
+        known = hint(call.name, registry.names) or f"; there is: {', '.join(registry.names)}"
+        raise UsageError(f"--call {call.name}: no such tool in the registry{known}")
+    return {"name": name, "arguments": _valid(name, call.arguments, registry)}
+
+
+def _valid(name: str, arguments: dict[str, Json], registry: Registry) -> dict[str, Json]:
+    """A value that was meant as text is text: `order_id=100` where the schema asks for a string."""
+    parameters = registry.parameters(name)
+    if parameters is None:
+        return arguments
+    schema = compile_once(parameters)
+    mixed = dict(arguments)
+    for argument, value in arguments.items():
+        changed = {**mixed, argument: msgspec.json.encode(value).decode()}
+        before = len(argument_errors(schema, mixed))
+        if (
+            before
+            and len(argument_errors(schema, changed)) <= before
+            and not isinstance(value, str)
+        ):
+            mixed = changed
+    errors = argument_errors(schema, mixed)
+    if errors:
+        raise UsageError(f"--call {name}: {'; '.join(errors)}")
+    return mixed
+
+
+def _free_id(dataset: Path) -> str:
+    if not dataset.exists():
+        return "sample-1"
+    with open_dataset(dataset) as opened:
+        known = set(opened.ids())
+    number = len(known) + 1
+    while f"sample-{number}" in known:
+        number += 1
+    return f"sample-{number}"

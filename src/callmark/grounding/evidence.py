@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple, TypeGuard
 
-from callmark.calls.python_text import NotPython, literal
+from callmark.calls.scan import NotPython, literal
 from callmark.grounding.dates import Moment
 from callmark.grounding.numbers import SCALE, TOLERANCE, of_json
 from callmark.grounding.spans import sentences

@@ -17,7 +17,7 @@ from callmark.errors import UsageError
 from callmark.live.recorder import Answered, LostCall
 from callmark.records.jsontext import Json, NotJson, parse_json
 from callmark.records.problems import Problems
-from callmark.store.files import is_blank, lines_of, object_of, open_input
+from callmark.store.files import filled_lines, object_of
 
 Function = Callable[..., Any]
 
@@ -153,15 +153,12 @@ def calls_of_dataset(path: Path) -> Iterator[PlannedCall]:
 def calls_of_file(path: Path) -> Iterator[PlannedCall]:
     """JSONL of {name, arguments}, with `sample_id` where calls belong to one."""
     problems = Problems()
-    with open_input(path) as stream:
-        for line in lines_of(stream, str(path)):
-            if is_blank(line.json):
-                continue
-            where = f"{path}:{line.number}"
-            try:
-                yield _call_of(object_of(line.json), where)
-            except NotJson as error:
-                problems.add(where, str(error))
+    for line in filled_lines(path):
+        where = f"{path}:{line.number}"
+        try:
+            yield _call_of(object_of(line.json), where)
+        except NotJson as error:
+            problems.add(where, str(error))
     problems.raise_if_any()
 
 

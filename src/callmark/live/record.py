@@ -1,25 +1,42 @@
-"""One recording from its calls to its files."""
+"""One recording from its calls to its files: of calls that somebody lists, or, with live tools in
+the place of fixtures, of what a model asks for during a run. Fields that differ from call to call
+(times, ids) get one value for ever: `--pin`."""
 
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
 from callmark.broker.broker import ToolBroker
 from callmark.calls.registry import Registry
-from callmark.errors import BadInput
-from callmark.live.folder import (
+from callmark.errors import BadInput, Incomplete, UsageError
+from callmark.live.cleaning import SecretFilter, Surrogates
+from callmark.live.mcp import McpTarget, McpTools
+from callmark.live.python import PlannedCall, PythonTools
+from callmark.live.recorder import (
     PINS,
     REGISTRY,
     SURROGATES,
+    AsWritten,
+    Called,
     Entry,
+    LiveTools,
+    LostCall,
+    Mode,
+    NoSuchTool,
+    NotCalled,
+    Outcome,
+    Recorder,
+    RecordingSession,
+    Replayed,
     file_of,
     items_for_copy,
     open_fixtures,
@@ -31,27 +48,265 @@ from callmark.live.folder import (
     write_specs,
     write_texts,
 )
-from callmark.live.pins import Pin, Pins, read_pin
-from callmark.live.python import PlannedCall
-from callmark.live.recorder import (
-    AsWritten,
-    Called,
-    LiveTools,
-    LostCall,
-    Mode,
-    NoSuchTool,
-    NotCalled,
-    Outcome,
-    Recorder,
-    Replayed,
+from callmark.records.jsontext import (
+    Json,
+    NotJson,
+    digest,
+    parse_json,
+    want_list,
+    want_object,
+    want_text,
 )
-from callmark.live.secrets import SecretFilter
-from callmark.live.source import LiveSource
-from callmark.live.surrogates import Surrogates
-from callmark.records.jsontext import Json, want_object, want_text
-from callmark.records.seams import Observed
-from callmark.records.trace import is_mcp_result, text_of
+from callmark.records.seams import Hit, Miss, Observed
+from callmark.records.trace import is_mcp_result, json_inside, text_of
 from callmark.run.offers import GivenTools, Offers
+from callmark.run.prepare import resolve_text
+
+SERVED_LIVE = "live"
+
+
+def refuse_in_ci() -> None:
+    """A build must not depend on tools that answer as they like."""
+    if os.environ.get("CI", "").lower() not in ("", "0", "false"):
+        raise UsageError(
+            "--record: calls live tools, which CI must not depend on (CI is set in the"
+            " environment); record on your own machine and commit the fixtures"
+        )
+
+
+class LiveSource:
+    """The tools of a recording run."""
+
+    def __init__(self, recorder: Recorder, live: LiveTools) -> None:
+        self._recorder = recorder
+        self._live = live
+
+    def session(self, sample_id: str | None = None) -> LiveSession:
+        return LiveSession(self._recorder.session(sample_id))
+
+    def observed(self) -> Observed:
+        """What a report must say: these tools were alive."""
+        calls, origin = self._recorder.calls, self._live.origin
+        return Observed(
+            provenance={"live_tools": {"origin": origin, "calls": calls}},
+            warnings=(
+                f"live tools were called ({origin}, {calls} calls): this run records fixtures;"
+                " judge a model by a run on them",
+            ),
+        )
+
+
+class LiveSession:
+    """One trial. A tool that cannot be reached ends the run, which --resume goes on with."""
+
+    def __init__(self, session: RecordingSession) -> None:
+        self._session = session
+
+    def has_answer(self, name: str, arguments: Json | None) -> bool:
+        return False  # only asking a live tool could tell
+
+    def answer(self, name: str, arguments: Json) -> Hit | Miss:
+        if not isinstance(arguments, dict):
+            return Miss(name, arguments, None)
+        match self._session.ask(name, arguments):
+            case Replayed(hit=Hit() as hit):
+                return hit
+            case Replayed(result=result) | Called(result=result):
+                line = {"name": name, "key": arguments, "result": result}
+                return Hit(result, SERVED_LIVE, digest(line))
+            case NotCalled(key=key) | NoSuchTool(key=key):
+                return Miss(name, arguments, key)
+            case LostCall(reason=reason):
+                raise Incomplete(
+                    f"{reason}; what was answered is written: fix that and continue with --resume"
+                )
+
+
+LONG_WORD = 8  # of a header's value: no name of a scheme, so perhaps a secret
+
+
+class LiveOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """`env` are names of variables that an MCP command is given; `headers` are `Name: value` for
+    a URL, with `${NAME}` for what is secret."""
+
+    mcp: str | None = None
+    python: tuple[str, ...] = ()
+    env: tuple[str, ...] = ()
+    headers: tuple[str, ...] = ()
+    timeout: float = 30.0
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Values that must not reach any file."""
+        found: list[str] = []
+        for text in self.resolve_headers(found):
+            found += [word for word in _header(text)[1].split() if len(word) >= LONG_WORD]
+        return (*_variables(self.env).values(), *found)
+
+    def resolve_headers(self, secrets: list[str]) -> list[str]:
+        return [resolve_text(header, "header", secrets) for header in self.headers]
+
+
+@contextmanager
+def open_live(options: LiveOptions) -> Iterator[LiveTools]:
+    if (options.mcp is None) == (not options.python):
+        raise UsageError("which live tools? Give either --mcp COMMAND|URL or --python MODULE:NAME")
+    if options.timeout <= 0:
+        raise UsageError(f"--timeout {options.timeout:g}: must be above 0 seconds")
+    if options.mcp is None:
+        yield PythonTools(options.python, timeout=options.timeout)
+        return
+    target = McpTarget(
+        address=options.mcp,
+        env=_variables(options.env),
+        headers=dict(map(_header, options.resolve_headers([]))),
+        timeout=options.timeout,
+    )
+    with McpTools(target) as tools:
+        yield tools
+
+
+def _variables(names: Sequence[str]) -> dict[str, str]:
+    missing = [name for name in names if name not in os.environ]
+    if missing:
+        raise UsageError(f"--env {missing[0]}: no such environment variable is set")
+    return {name: os.environ[name] for name in names}
+
+
+def _header(text: str) -> tuple[str, str]:
+    name, colon, value = text.partition(":")
+    if not colon or not name.strip():
+        raise UsageError(f"--header {name}: write 'Name: value', a secret as ${{VARIABLE}}")
+    return name.strip(), value.strip()
+
+
+_PIN = re.compile(r"(?P<tool>[^:]+):(?P<path>[$/][^=]*)=(?P<value>.*)", re.DOTALL)
+_STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+|\*)\]|\['([^']*)'\]")
+
+PinPath = tuple[str, ...]
+
+
+class Pin(msgspec.Struct, frozen=True):
+    """`path` leads into what the tool said: the structured content and JSON inside a text of an
+    MCP result, the result itself of any other tool. `*` is every element."""
+
+    written: str
+    tool: str
+    path: PinPath
+    value: Json
+
+
+def read_pin(text: str) -> Pin:
+    """`TOOL:$.a.b[0]=VALUE` or `TOOL:/a/b/0=VALUE`; a value that is no JSON is a text."""
+    found = _PIN.fullmatch(text)
+    if found is None:
+        raise UsageError(f"--pin {text}: write TOOL:PATH=VALUE, such as clock:$.now=2026-01-01")
+    value = found["value"]
+    try:
+        parsed = parse_json(value)
+    except NotJson:
+        parsed = value
+    return Pin(text, found["tool"], _path_of(found["path"], text), parsed)
+
+
+class Pins:
+    """All pins of a recording: those that were given, and of `earlier` recordings those for other
+    places. `unused` are the given ones that nothing fitted."""
+
+    def __init__(self, given: Sequence[Pin], earlier: Iterable[Pin] = ()) -> None:
+        places = {(pin.tool, pin.path) for pin in given}
+        self._given = given
+        self._pins = (*(one for one in earlier if (one.tool, one.path) not in places), *given)
+        self._used: set[str] = set()
+
+    @property
+    def written(self) -> tuple[str, ...]:
+        return tuple(pin.written for pin in self._pins)
+
+    @property
+    def unused(self) -> tuple[str, ...]:
+        return tuple(pin.written for pin in self._given if pin.written not in self._used)
+
+    def apply(self, tool: str, result: Json) -> Json:
+        for pin in self._pins:
+            if pin.tool == tool:
+                result = self._applied(pin, result)
+        return result
+
+    def _applied(self, pin: Pin, result: Json) -> Json:
+        if not is_mcp_result(result):
+            return self._set(pin, result)
+        changed = dict(result)
+        if "structuredContent" in changed:
+            changed["structuredContent"] = self._set(pin, changed["structuredContent"])
+        changed["content"] = [
+            self._in_block(pin, want_object(block)) for block in want_list(changed["content"])
+        ]
+        return changed
+
+    def _in_block(self, pin: Pin, block: dict[str, Json]) -> dict[str, Json]:
+        text = block.get("text")
+        if not isinstance(text, str) or (inside := json_inside(text)) is text:
+            return block
+        pinned = self._set(pin, inside)
+        return block if pinned is inside else {**block, "text": _written_like(text, pinned)}
+
+    def _set(self, pin: Pin, value: Json) -> Json:
+        pinned = _with(value, pin.path, pin.value)
+        if pinned is not value:
+            self._used.add(pin.written)
+        return pinned
+
+
+def _with(value: Json, path: PinPath, new: Json) -> Json:
+    """The value with `new` at the path; the very same value where there is no such place."""
+    if not path:
+        return new
+    if not isinstance(value, dict | list):
+        return value
+    step, *rest = path
+    changed = value
+    for place in _places(value, step):
+        below = _with(value[place], tuple(rest), new)
+        if below is not value[place]:
+            changed = value.copy() if changed is value else changed
+            changed[place] = below
+    return changed
+
+
+def _places(value: dict[str, Json] | list[Json], step: str) -> Sequence[Any]:
+    """Keys of an object, or places in a list."""
+    if isinstance(value, dict):
+        return list(value) if step == "*" else [step] if step in value else []
+    if step == "*":
+        return range(len(value))
+    return [int(step)] if step.isdecimal() and int(step) < len(value) else []
+
+
+def _written_like(text: str, value: Json) -> str:
+    """JSON with the indentation of the text that it replaces."""
+    indent = re.match(r"\s*[\[{]\n( +)", text)
+    if indent is None:
+        compact = ": " not in text and ", " not in text
+        separators = (",", ":") if compact else None
+        return json.dumps(value, ensure_ascii=False, separators=separators)
+    return json.dumps(value, ensure_ascii=False, indent=len(indent[1]))
+
+
+def _path_of(written: str, text: str) -> PinPath:
+    if written.startswith("/"):
+        parts = written[1:].split("/") if written != "/" else []
+        return tuple(part.replace("~1", "/").replace("~0", "~") for part in parts)
+    steps: list[str] = []
+    position = 1
+    while position < len(written):
+        step = _STEP.match(written, position)
+        if step is None:
+            raise UsageError(f"--pin {text}: cannot read the path from {written[position:]!r} on")
+        steps.append(next(group for group in step.groups() if group is not None))
+        position = step.end()
+    return tuple(steps)
+
 
 # Texts of servers that report a failure as if it were none.
 LOOKS_FAILED = re.compile(r"\s*(?:\w+ )?(?:error|exception|failed|failure)\b", re.IGNORECASE)

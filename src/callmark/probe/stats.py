@@ -153,7 +153,7 @@ LONGEST_TOOTH = 25  # with a floor of 5 points every twentieth case allows one m
 
 def power_of(n: int, lost: float, gained: float, floor: float) -> float:
     """The chance that n cases are called a regression, where the fine-tune spoils the calls of this
-    share of them and mends those of that share. Exact, but for what is rarer than 1e-12."""
+    share of them and repairs those of that share. Exact, but for what is rarer than 1e-12."""
     either = lost + gained
     if either <= 0:
         return 0.0

@@ -285,7 +285,7 @@ class ServedModel:
 
 
 def written_of(reply: Reply) -> WrittenAnswer:
-    """A reply as one text: calls that came apart from it stand behind it, marked as calls."""
+    """A reply as one text: calls that came apart from it follow it, marked as calls."""
     text = "\n".join(filter(None, (reply.text, *map(_call_text, reply.calls or ()))))
     return WrittenAnswer(text, reply.finish == "stop", structured=bool(reply.calls))
 

@@ -1,18 +1,33 @@
-"""One line of a results file."""
+"""One line of a results file, and how a record shows itself in a notebook."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from typing import Annotated, Literal
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
 
 import msgspec
 
-from callmark.records.drawing import Drawn
 from callmark.records.jsontext import Json, digest, replace_surrogates
 from callmark.records.samples import DEFAULT_SPAN_CAP, CheckScore, Extractor, ExtractorBy, Kind
 from callmark.records.statements import StatementLabel, Tier
 from callmark.records.trace import FaultyCall, Stop, ThoughtCall, TraceEntry, UserTurn
+
+# Who draws a record is said from above, since records know no form of a report:
+# type of record -> what makes HTML of it; `callmark.api` fills it
+DRAWN_BY: dict[type, Callable[[Any], str]] = {}
+
+
+class Drawn:
+    """None where nobody draws it: a notebook then shows the plain form."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str | None:
+        draw = DRAWN_BY.get(type(self))
+        return None if draw is None else draw(self)
+
 
 MatchClass = Literal["value", "derived", "error"]
 Severity = Literal["high", "medium", "low", "contextual"]

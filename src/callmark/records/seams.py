@@ -97,7 +97,7 @@ class Runner(Protocol):
 
     async def ready(self) -> None:
         """Called once, before the first turn and before anything is written: raises what the user
-        has to mend (no such model, wrong key)."""
+        has to fix (no such model, wrong key)."""
         return
 
     async def close(self) -> None:

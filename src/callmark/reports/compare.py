@@ -1,8 +1,10 @@
-"""A comparison as a person reads it: the decision, the primary metrics, then where it changed."""
+"""A comparison as a person reads it: the decision, the primary metrics, then where it changed. Of
+several runs: which are worse than the first, then metric by metric."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 
 from callmark.compare.records import (
     Compared,
@@ -10,12 +12,19 @@ from callmark.compare.records import (
     Decision,
     Flips,
     Listed,
+    MeasuredRun,
     OwnPast,
     PointCheck,
+    RunMatrix,
     SpendingPair,
+    exit_code,
+    matrix_exit_code,
 )
+from callmark.records.report import Metric
 from callmark.reports.layout import Block, Cell, Style, Table, TextLine, line, one_line, round_text
 from callmark.reports.markdown import as_code, as_text, fit_sections, fold_lines, table
+from callmark.reports.terminal import interval
+from callmark.store.files import run_names
 from callmark.summary.metrics import in_words, label_of
 
 DECISION_STYLE: dict[Decision, Style] = {
@@ -141,7 +150,7 @@ def sign_text(value: float | None) -> str:
     return "-" if value is None else f"{value:+.3f}"
 
 
-def interval(compared: Compared) -> str:
+def signed_interval(compared: Compared) -> str:
     if compared.ci_95 is None:
         return ""
     low, high = compared.ci_95
@@ -191,7 +200,7 @@ def _primary_row(one: Compared) -> tuple[Cell, ...]:
 def _primary_notes(one: Compared) -> Iterator[str]:
     """How sure the difference is, and why it was decided so."""
     found = (
-        f"95 % interval {interval(one)}" if one.ci_95 is not None else "",
+        f"95 % interval {signed_interval(one)}" if one.ci_95 is not None else "",
         f"{one.worse} worse, {one.better} better" if one.worse is not None else "",
         f"p {p_text(one.p_adjusted)} (Holm)" if one.p_adjusted is not None else "",
     )
@@ -227,7 +236,7 @@ def _exploratory(comparison: Comparison) -> Iterator[Block]:
 
 
 def _in_interval(one: Compared) -> str:
-    return f"; 95 % interval {interval(one)}" if one.ci_95 is not None else ""
+    return f"; 95 % interval {signed_interval(one)}" if one.ci_95 is not None else ""
 
 
 def _groups(title: str, groups: Mapping[str, Sequence[Compared]]) -> Iterator[Block]:
@@ -332,7 +341,7 @@ def _row(one: Compared) -> tuple[str, ...]:
         round_text(one.a),
         round_text(one.b),
         sign_text(one.difference),
-        interval(one),
+        signed_interval(one),
         str(one.n),
         count_text(one),
     )
@@ -353,3 +362,147 @@ def _samples(title: str, listed: Listed) -> list[str]:
     if listed.count > len(shown):
         shown.append(f"- and {listed.count - len(shown)} more")
     return fold_lines(title, shown)
+
+
+LONGEST_NAME = 60
+BY_ITSELF = (
+    "each run is tested against the first by itself: of many equal runs, some look worse by chance"
+)
+
+
+def names_of(matrix: RunMatrix) -> tuple[str, ...]:
+    names = run_names([run.facts.path for run in matrix.runs])
+    return tuple(one_line(name, LONGEST_NAME) for name in names)
+
+
+def headline(matrix: RunMatrix) -> tuple[str, Style, str]:
+    """The word for all of them, its style, and whom it is about."""
+    base, *others = names_of(matrix)
+    codes = [exit_code(one) for one in matrix.comparisons]
+    code = matrix_exit_code(matrix)
+    told = ", ".join(name for name, one in zip(others, codes, strict=True) if one == code)
+    if matrix.decision == "regression":
+        return "regression", "bad", f"worse than {base}: {told}"
+    if code == 1:
+        return "limit exceeded", "bad", f"beyond a limit against {base}: {told}"
+    if code:
+        return "inconclusive", "warn", f"nobody can tell whether worse than {base}: {told}"
+    return "non_inferior", "good", f"not worse than {base}: {told}"
+
+
+def matrix_line(matrix: RunMatrix) -> TextLine:
+    word, style, told = headline(matrix)
+    return TextLine((Cell(word.upper(), style), Cell(f"  {told}")))
+
+
+def matrix_blocks(matrix: RunMatrix, *, verbose: bool = False) -> Iterator[Block]:
+    """Who is worse, then each metric that decides, with all runs below it; `verbose`: the other
+    metrics, too."""
+    _, *others = names_of(matrix)
+    yield matrix_line(matrix)
+    shared = shared_facts(matrix)
+    for name, comparison in zip(others, matrix.comparisons, strict=True):
+        word, reason = decision_line(comparison).cells
+        yield TextLine((Cell(f"{name}  ", "strong"), word, reason), indent=2)
+        yield from (line(text, indent=4) for text in run_facts(comparison) if text not in shared)
+    yield from (line(text, indent=2) for text in (*shared, BY_ITSELF))
+    yield from (line(f"warning: {text}", "warn", indent=2) for text in matrix.warnings)
+    for metric in metrics_of(matrix) if verbose else matrix.primary:
+        yield line()
+        yield from _metric(matrix, metric)
+    if not verbose:
+        yield line()
+        yield line("--verbose shows all metrics, --html FILE draws them", indent=2)
+
+
+def run_facts(comparison: Comparison) -> Iterator[str]:
+    """What is to be said of one comparison besides its decision and its paths."""
+    return islice(facts(comparison), 2, None)
+
+
+def shared_facts(matrix: RunMatrix) -> list[str]:
+    """What is the same in all comparisons, and has to be said only once."""
+    first, *rest = (list(run_facts(one)) for one in matrix.comparisons)
+    return [text for text in first if all(text in other for other in rest)]
+
+
+def metrics_of(matrix: RunMatrix) -> tuple[str, ...]:
+    """Those that decide, then whatever a run has."""
+    found = (name for run in matrix.runs for name in run.metrics)
+    return tuple(dict.fromkeys((*matrix.primary, *found)))
+
+
+def compared_of(comparison: Comparison, metric: str) -> Compared | None:
+    every = (*comparison.primary, *comparison.exploratory)
+    return next((one for one in every if one.metric == metric), None)
+
+
+def _metric(matrix: RunMatrix, metric: str) -> Iterator[Block]:
+    against = (None, *(compared_of(one, metric) for one in matrix.comparisons))
+    found = [run.metrics.get(metric) for run in matrix.runs]
+    if all(one == found[0] for one in found):
+        yield TextLine((Cell(label_of(metric), "strong"), Cell(f": {_alike(found[0])}")), indent=2)
+        return
+    yield line(label_of(metric), "strong", indent=2)
+    rows = tuple(
+        _run_row(name, run, metric, one)
+        for name, run, one in zip(names_of(matrix), matrix.runs, against, strict=True)
+    )
+    columns = ("run", "value", "95 % interval", "difference", "n", "")
+    yield Table(columns, rows, frozenset({1, 2, 3, 4}), elastic=frozenset({0}))
+
+
+def _alike(metric: Metric | None) -> str:
+    if metric is None:
+        return "no data in any run"
+    spread = f" ({interval(metric)})" if metric.ci_95 else ""
+    return f"{round_text(metric.value)}{spread} in all runs, n {metric.n}"
+
+
+def _run_row(name: str, run: MeasuredRun, metric: str, one: Compared | None) -> tuple[Cell, ...]:
+    measured = run.metrics.get(metric)
+    return (
+        Cell(name),
+        Cell("no data" if measured is None else round_text(measured.value)),
+        Cell(interval(measured)),
+        Cell("" if one is None else sign_text(one.difference)),
+        Cell("" if measured is None else str(measured.n)),
+        decision_cell(one),
+    )
+
+
+def decision_cell(one: Compared | None) -> Cell:
+    if one is None or one.decision is None:
+        return Cell("")
+    word = DECISION_WORDS[one.decision]
+    return Cell(
+        word if one.decision == "non_inferior" else word.upper(), DECISION_STYLE[one.decision]
+    )
+
+
+def matrix_markdown(matrix: RunMatrix) -> str:
+    return fit_sections(_sections(matrix))
+
+
+def _sections(matrix: RunMatrix) -> Iterator[Sequence[str]]:
+    word, style, told = headline(matrix)
+    sign = {"bad": "❌", "warn": "⚠️", "good": "✅"}[style]
+    yield [f"### {sign} {word.replace('_', ' ').capitalize()}: {as_text(told)}", ""]
+    warnings = (f"- **warning:** {as_text(warning)}" for warning in matrix.warnings)
+    yield [f"- {BY_ITSELF}", *warnings, ""]
+    yield table(
+        ("run", *(as_text(label_of(metric)) for metric in matrix.primary), "against the first"),
+        [_markdown_row(matrix, at) for at in range(len(matrix.runs))],
+    )
+    for name, comparison in zip(names_of(matrix)[1:], matrix.comparisons, strict=True):
+        yield [f"#### {as_code(name)}", ""]
+        for section in comparison_sections(comparison):
+            yield [part.replace("### ", "##### ", 1) for part in section]
+
+
+def _markdown_row(matrix: RunMatrix, at: int) -> tuple[str, ...]:
+    run = matrix.runs[at]
+    found = [run.metrics.get(metric) for metric in matrix.primary]
+    told = ("-" if one is None else f"{round_text(one.value)} ({interval(one)})" for one in found)
+    decision = matrix.comparisons[at - 1].decision.replace("_", " ") if at else ""
+    return as_code(names_of(matrix)[at]), *told, decision

@@ -1,4 +1,5 @@
-"""Lines and tables for people: built as records, then written plain or with colours.
+"""Lines and tables for people: built as records, then written plain or with colours; and two texts
+side by side, with the words that the other does not have.
 
 Everything that reaches a stream goes through `one_line`, so no text of a model steers it."""
 
@@ -7,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from shutil import get_terminal_size
 from types import TracebackType
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from callmark.records.report import Number
     from callmark.records.seams import Standing
+
 
 # Left alone: \t and \n (layout), U+200C and U+200D (Persian and emoji need them to be read right).
 _STEERING: tuple[tuple[int, int], ...] = (
@@ -365,3 +367,57 @@ def _bar_on(stream: TextIO) -> Progress:
         console=Console(file=stream, highlight=False),
         transient=True,
     )
+
+
+_WORD = re.compile(r"\w+|\s+|[^\w\s]")
+# The matcher takes the product of both lengths; longer middles differ as a whole.
+_MOST_WORD_PAIRS = 250_000
+
+
+class DiffPiece(NamedTuple):
+    """A stretch of a text; `differs`: the other text has something else there, or nothing."""
+
+    text: str
+    differs: bool
+
+
+class WordDiff(NamedTuple):
+    left: tuple[DiffPiece, ...]
+    right: tuple[DiffPiece, ...]
+
+
+def diff_words(left: str, right: str) -> WordDiff:
+    """The pieces of both texts; each side's, joined, are that text again."""
+    a, b = _WORD.findall(left), _WORD.findall(right)
+    most = min(len(a), len(b))
+    head = next((at for at in range(most) if a[at] != b[at]), most)
+    rest = most - head
+    tail = next((at for at in range(rest) if a[-1 - at] != b[-1 - at]), rest)
+    same = _same_words(a[head : len(a) - tail], b[head : len(b) - tail])
+    blocks = [(0, 0, head), *((i + head, j + head, size) for i, j, size in same)]
+    blocks.append((len(a) - tail, len(b) - tail, tail))
+    return WordDiff(
+        tuple(_diff_pieces(a, [(i, size) for i, _, size in blocks])),
+        tuple(_diff_pieces(b, [(j, size) for _, j, size in blocks])),
+    )
+
+
+def _same_words(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int, int]]:
+    if not a or not b or len(a) * len(b) > _MOST_WORD_PAIRS:
+        return []
+    from difflib import SequenceMatcher
+
+    matcher = SequenceMatcher(None, a, b, autojunk=False)
+    return [(one.a, one.b, one.size) for one in matcher.get_matching_blocks() if one.size]
+
+
+def _diff_pieces(words: Sequence[str], same: Sequence[tuple[int, int]]) -> Iterator[DiffPiece]:
+    done = 0
+    for start, size in same:
+        if start > done:
+            yield DiffPiece("".join(words[done:start]), True)
+        if size:
+            yield DiffPiece("".join(words[start : start + size]), False)
+        done = max(done, start + size)
+    if done < len(words):
+        yield DiffPiece("".join(words[done:]), True)

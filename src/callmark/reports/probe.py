@@ -37,16 +37,17 @@ from callmark.reports.compare import (
 from callmark.reports.layout import (
     Block,
     Cell,
+    DiffPiece,
     Style,
     Table,
     TextLine,
     command,
+    diff_words,
     line,
     one_line,
     round_text,
 )
 from callmark.reports.markdown import as_text, fit_sections, fold_lines, table
-from callmark.reports.word_diff import DiffPiece, diff_words
 
 SHOWN_CASES = 6
 SHOWN_NEXT = 3

@@ -18,8 +18,14 @@ from callmark.records.jsontext import (
     want_text,
     want_texts,
 )
-from callmark.records.patterns import compile_linear
-from callmark.records.samples import CheckKind, CheckScore, SampleCheck, parse_path, tools_of_checks
+from callmark.records.samples import (
+    CheckKind,
+    CheckScore,
+    SampleCheck,
+    compile_linear,
+    parse_path,
+    tools_of_checks,
+)
 from callmark.records.trace import Trace, compose_text
 from callmark.scorers.calls import steps_of
 

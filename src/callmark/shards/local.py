@@ -32,8 +32,7 @@ def main() -> int:
         return 1
     threading.Thread(target=_watch_driver, daemon=True).start()
     # Heavy imports only now: the driver does not wait for them while it hands out tasks.
-    from callmark.shards.engine import Message, decode_task, encode_message
-    from callmark.shards.playing import play_or_fail
+    from callmark.shards.engine import Message, decode_task, encode_message, play_or_fail
 
     def send(message: Message) -> None:
         encoded = encode_message(message)

@@ -34,7 +34,7 @@ from callmark.records.results import Fingerprints, Result
 from callmark.records.samples import shard_of
 from callmark.run.offers import open_registry
 from callmark.run.play import cross_scorer
-from callmark.shards.files import Located, LocatedResults, shard_names
+from callmark.shards.merge import Located, LocatedResults, shard_names
 from callmark.store.files import atomic_writer, check_writable, make_folder, read_report
 from callmark.summary.gates import SHARD_GATES
 from callmark.summary.summary import summarize_results

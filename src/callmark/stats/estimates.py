@@ -75,7 +75,7 @@ class SampledValue(msgspec.Struct, frozen=True):
 
 
 def estimate(observed: SampledValue) -> float | None:
-    """The value itself: None where nothing stands behind it."""
+    """The value itself: None where there is nothing to estimate it from."""
     # fsum rounds once, at the end: the same bytes in whatever order trials were finished.
     sums = [math.fsum(column) for column in observed.columns]
     match observed.statistic:

@@ -98,6 +98,14 @@ def lines_of(stream: BinaryIO, name: str) -> Iterator[Line]:
         raise BadInput(f"{name}:{number + 1}: cannot be read: {error.strerror}") from None
 
 
+def filled_lines(path: Path) -> Iterator[Line]:
+    """Every line of a file that somebody named, but for blank ones."""
+    with open_input(path) as stream:
+        for line in lines_of(stream, str(path)):
+            if not is_blank(line.json):
+                yield line
+
+
 def is_blank(data: bytes) -> bool:
     return data.isspace() or not data
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import msgspec
 
 from callmark.errors import BadInput, UsageError
-from callmark.records.agreement import Judgement, LabelKeys, LabelLine
 from callmark.records.jsontext import NotJson
 from callmark.records.problems import typed_problem
+from callmark.records.statements import Judgement, LabelKeys, LabelLine
 from callmark.store.files import (
     atomic_writer,
     encode_record,

@@ -42,7 +42,7 @@ from callmark.records.results import (
 from callmark.records.samples import Extractor, ExtractorBy, sample_id_of
 from callmark.records.trace import FaultyCall, Stop, ThoughtCall, TraceEntry, UserTurn, entry_of
 from callmark.stats.columns import KeyIndex, trial_key
-from callmark.store.files import Line, is_blank, lines_of, open_input, parse_line
+from callmark.store.files import Line, filled_lines, is_blank, lines_of, open_input, parse_line
 
 
 class RecordedAnswer(msgspec.Struct, frozen=True, kw_only=True):
@@ -135,16 +135,11 @@ class BadLine(BadInput):
 
 def read_recorded(path: Path) -> Iterator[Recorded]:
     """Every recorded answer of a file, in order, one at a time."""
-    with open_input(path) as stream:
-        for line in lines_of(stream, str(path)):
-            if is_blank(line.json):
-                continue
-            try:
-                yield recorded_of(line)
-            except BadLine as error:
-                raise BadInput(
-                    [f"{path}:{line.number}: {what}" for what in error.problems]
-                ) from None
+    for line in filled_lines(path):
+        try:
+            yield recorded_of(line)
+        except BadLine as error:
+            raise BadInput([f"{path}:{line.number}: {what}" for what in error.problems]) from None
 
 
 def recorded_of(line: Line) -> Recorded:

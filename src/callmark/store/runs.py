@@ -11,7 +11,11 @@ from pathlib import Path
 
 from callmark.errors import BadInput, CannotWrite, UsageError
 from callmark.records.jsontext import NotJson
-from callmark.store.files import is_blank, lines_of, make_folder, open_input, parse_line
+from callmark.store.files import (
+    filled_lines,
+    make_folder,
+    parse_line,
+)
 from callmark.store.journal import journal_path
 
 RUNS = Path("runs")
@@ -149,14 +153,11 @@ def _unfinished(folder: Path) -> BadInput | None:
 
 def is_report(path: Path) -> bool:
     """By what is in it: a report is one JSON value over many lines, or says its version."""
-    with open_input(path) as stream:
-        for line in lines_of(stream, str(path)):
-            if is_blank(line.json):
-                continue
-            try:
-                value = parse_line(line.json)
-            except NotJson:
-                # Our reports are indented, so their first line alone is no JSON.
-                return line.json.strip() in (b"{", b"[")
-            return isinstance(value, dict) and "report_version" in value
+    for line in filled_lines(path):
+        try:
+            value = parse_line(line.json)
+        except NotJson:
+            # Our reports are indented, so their first line alone is no JSON.
+            return line.json.strip() in (b"{", b"[")
+        return isinstance(value, dict) and "report_version" in value
     raise BadInput(f"{path}: has no results to compare")

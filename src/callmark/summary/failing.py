@@ -1,4 +1,4 @@
-"""Which samples stand behind each shortfall, and which statements are flagged, so that a person can
+"""Which samples account for each shortfall, and which statements are flagged, so that a person can
 look at them."""
 
 from __future__ import annotations

@@ -415,7 +415,7 @@ NOT_MARKER = "answers are read with `claims`: flagged_sample_rate judges their v
 MOST_UNCHECKED = 0.5
 TOO_FEW = "(min_eligible_for_gates)"
 UNJUDGED = "no gate on the model's calls or statements could be judged"
-# A shard sees only some samples: what the others cannot mend may change its exit code.
+# A shard sees only some samples: what the others cannot make good may change its exit code.
 SHARD_GATES = frozenset({FIXTURES, "privacy_ok_rate"})
 
 

@@ -6,17 +6,18 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from callmark.records.agreement import (
+from callmark.records.statements import (
     LOWEST_PRECISION,
+    RULES,
     Judgement,
     LabelAgreement,
     LabelKeys,
     LabelLine,
     RuleAgreement,
     StatementKey,
+    Tier,
     Verdict,
 )
-from callmark.records.statements import RULES, Tier
 from callmark.stats.estimates import Z_ONE_SIDED, Z_TWO_SIDED, wilson
 
 FEWEST_OWN = 9  # fewer flags could not make a rule firm, were they all right

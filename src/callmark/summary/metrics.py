@@ -88,7 +88,7 @@ def rule_words(rule: str) -> str:
 class Definition(msgspec.Struct, frozen=True):
     """`count` is a plain sum, `difference` the mean of one column minus another. Samples to which
     the first column does not apply are left out; pooled ones without a denominator, too.
-    `na_if_empty`: where nothing stands behind it, there was nothing to be judged."""
+    `na_if_empty`: where no sample has it, there was nothing to be judged."""
 
     name: str
     over: Over

@@ -13,7 +13,6 @@ import msgspec
 
 from callmark.errors import BadInput, UsageError
 from callmark.records.jsontext import Json, plain_object, want_object
-from callmark.records.quarantine import Quarantined
 from callmark.records.report import (
     Counts,
     GateOutcome,
@@ -22,6 +21,7 @@ from callmark.records.report import (
     Number,
     Power,
     PowerAt,
+    Quarantined,
     Report,
     ReportHeader,
     Shard,
@@ -66,7 +66,7 @@ def power_of(rules: Iterable[GateRule], outcomes: Iterable[GateOutcome]) -> Powe
     if found is None:
         return None
     rule, n = by_name[found.name], found.n
-    # More misses never mend a gate: the fewest that fail it are found by halving.
+    # More misses never rescue a gate: the fewest that fail it are found by halving.
     fewest = bisect_left(range(n + 1), True, key=lambda misses: _fails_by(rule, n, misses))
     at = (
         PowerAt(rate, binomial_tail(n, _miss_chance(rule, rate), fewest))

@@ -23,8 +23,7 @@ from callmark.records.report import (
     ToolDelta,
 )
 from callmark.reports.layout import plain_text, round_text
-from callmark.reports.terminal import report_blocks, verdict_line
-from callmark.reports.terminal_tables import table_blocks
+from callmark.reports.terminal import report_blocks, table_blocks, verdict_line
 from callmark.summary.failing import ListedFlag, StatementList
 
 COUNTS = Counts(

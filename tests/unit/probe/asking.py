@@ -2,7 +2,7 @@
 
 import json
 
-from callmark.probe.outputs import tool_use_fidelity
+from callmark.probe.fidelity import tool_use_fidelity
 
 SEARCH = {
     "name": "search_web",

@@ -10,14 +10,13 @@ from tests.unit.probe.asking import GOOD, PROSE, call, case, probe, views
 from callmark import tool_use_fidelity
 from callmark.errors import BadInput, UsageError
 from callmark.probe.fidelity import (
-    FidelityResult,
     Nulls,
     error_result,
-    exit_code,
     fidelity,
     finalise,
     valid_rate,
 )
+from callmark.probe.records import FidelityResult, exit_code
 from callmark.probe.spec import FidelitySpec, ToolUseCase, calibration_spec
 from callmark.probe.stats import NullStats, null_stats_of, score_from_z, validity_change
 

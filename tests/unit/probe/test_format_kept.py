@@ -7,8 +7,8 @@ from tests.unit.reports.test_probe_markdown import report_of
 from callmark import tool_use_fidelity
 from callmark.cli import main
 from callmark.errors import BadInput
-from callmark.probe.fidelity import exit_code, fidelity
-from callmark.probe.records import WrittenAnswer
+from callmark.probe.fidelity import fidelity
+from callmark.probe.records import WrittenAnswer, exit_code
 from callmark.probe.spec import FidelitySpec, ToolUseCase
 from callmark.reports.html.probe import probe_head
 from callmark.reports.layout import plain_text

@@ -8,11 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.local_models import make_adapter, random_model
 
-from callmark.probe.nulls import Factors, NullAdapters, match_spectrum, seed_of, spectrum
+from callmark.probe.local_views import Factors, NullAdapters, match_spectrum, seed_of, spectrum
 from callmark.probe.spec import NullAdapterSpec
 from callmark.probe.views import NullRun
-from callmark.runners.hf.folder import adapter_folder, model_folder
-from callmark.runners.hf.loading import load_model, quiet_libraries
+from callmark.runners.hf.loading import adapter_folder, load_model, model_folder, quiet_libraries
 
 TRAINED = "adapter"
 IDS = list(range(30, 60))

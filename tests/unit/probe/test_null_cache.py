@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from callmark.probe.nulls import NullCache, key_of
+from callmark.probe.local_views import NullCache, key_of
 from callmark.probe.spec import NullAdapterSpec
 from callmark.probe.views import NullRun, Question
 

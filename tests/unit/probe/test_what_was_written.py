@@ -11,9 +11,8 @@ from callmark.cli import main
 from callmark.probe.records import is_probe_report, read_probe_report
 from callmark.probe.run import report_bytes
 from callmark.reports.html.probe import probe_head
-from callmark.reports.layout import plain_text
+from callmark.reports.layout import diff_words, plain_text
 from callmark.reports.probe import next_blocks, probe_blocks
-from callmark.reports.word_diff import diff_words
 
 UNCLOSED = GOOD.removesuffix("}")
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callmark.runners.hf.passes import BUDGET, SHORTEST_PREFIX, SMALLEST_FAMILY, WIDEST, plan
+from callmark.runners.hf.generate import BUDGET, SHORTEST_PREFIX, SMALLEST_FAMILY, WIDEST, plan
 
 beginnings = st.sampled_from([[], [1] * 20, [1] * 9 + [2] * 30, [3] * 12])
 tails = st.lists(st.integers(0, 5), min_size=1, max_size=12)

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from callmark.errors import UsageError
-from callmark.runners.hf.folder import adapter_folder, end_tokens, model_folder
+from callmark.runners.hf.loading import adapter_folder, end_tokens, model_folder
 
 MODEL = {"config.json": "{}", "model.safetensors": "", "tokenizer.json": "{}"}
 ADAPTER = {"adapter_config.json": '{"base_model_name_or_path": "org/base"}'}

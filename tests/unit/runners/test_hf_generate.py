@@ -6,8 +6,7 @@ from tests.local_models import make_tokenizer, small_config
 from tests.pace import few
 from transformers import AutoModelForCausalLM, LlamaForCausalLM, MistralConfig, MistralForCausalLM
 
-from callmark.runners.hf.generate import Generator, Prompt, TokenChoice
-from callmark.runners.hf.passes import Passes
+from callmark.runners.hf.generate import Generator, Passes, Prompt, TokenChoice
 
 ENDS = frozenset({2, 3, *range(40, 60)})
 

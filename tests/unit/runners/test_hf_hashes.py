@@ -5,7 +5,7 @@ import os
 import pytest
 
 from callmark.errors import UsageError
-from callmark.runners.hf.folder import HashCache, fingerprint
+from callmark.runners.hf.loading import HashCache, fingerprint
 
 LARGE = b"w" * (1 << 20)
 

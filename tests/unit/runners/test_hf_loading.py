@@ -13,12 +13,13 @@ from tests.local_models import edit_json, make_adapter, make_tokenizer, random_m
 from transformers import AutoModelForCausalLM
 
 from callmark.errors import UsageError
-from callmark.runners.hf.folder import adapter_folder, model_folder
 from callmark.runners.hf.generate import Generator, Prompt, TokenChoice
 from callmark.runners.hf.loading import (
+    adapter_folder,
     device_of,
     load_model,
     load_tokenizer,
+    model_folder,
     quiet_libraries,
     steady_computing,
 )

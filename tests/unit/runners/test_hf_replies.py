@@ -6,8 +6,7 @@ import pytest
 from tests.local_models import RESPONSE_TEMPLATE, make_tokenizer
 
 from callmark.calls.ledger import read_turn
-from callmark.runners.hf.generate import GeneratedTokens
-from callmark.runners.hf.replies import Replies
+from callmark.runners.hf.generate import GeneratedTokens, Replies
 
 TOOLS = [
     {

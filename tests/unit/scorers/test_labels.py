@@ -11,8 +11,7 @@ from callmark.cli.agree import put_tiers
 from callmark.cli.label import ask
 from callmark.config import load_config
 from callmark.errors import UsageError
-from callmark.records.agreement import LabelKeys, LabelLine, StatementKey
-from callmark.records.statements import RULES
+from callmark.records.statements import RULES, LabelKeys, LabelLine, StatementKey
 from callmark.scorers.labels import draw, keys_of, keys_of_run
 from callmark.store.files import read_results
 from callmark.store.labels import read_labels

@@ -11,7 +11,7 @@ from callmark.records.seams import Observed
 from callmark.run.resume import SHARDS, joined_origin
 from callmark.shards.engine import Failed, SamplePlaces, places_of
 from callmark.shards.merge import add_up_measured
-from callmark.shards.shipping import _bundle, _unpack
+from callmark.shards.ray import _bundle, _unpack
 from callmark.stats.columns import KeyIndex
 from callmark.store.recorded import RecordedIndex
 

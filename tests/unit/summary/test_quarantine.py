@@ -6,8 +6,7 @@ import msgspec
 import pytest
 from tests.builders import make_error, make_result, rules_with
 
-from callmark.records.quarantine import Quarantine
-from callmark.records.report import Report, ReportHeader, exit_code
+from callmark.records.report import Quarantine, Report, ReportHeader, exit_code
 from callmark.reports.finished_run import FinishedRun, failed_trials
 from callmark.reports.terminal import counts_text
 from callmark.store.files import encode_result

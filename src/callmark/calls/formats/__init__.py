@@ -7,13 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from callmark.calls.formats.bare import BARE
-from callmark.calls.formats.cwm import CWM
-from callmark.calls.formats.fenced import FENCED
-from callmark.calls.formats.gemma import GEMMA
-from callmark.calls.formats.harmony import HARMONY, MESSAGES
-from callmark.calls.formats.kimi_k3 import KIMI_K3
-from callmark.calls.formats.llama import PYTHON_TAG
 from callmark.calls.formats.marked_json import (
     APERTUS,
     COMMAND_R,
@@ -25,32 +18,37 @@ from callmark.calls.formats.marked_json import (
     OTHERS,
     TOOL_CALL_PREFIX,
 )
-from callmark.calls.formats.minimax_m3 import MINIMAX_M3
-from callmark.calls.formats.mistral import MISTRAL
 from callmark.calls.formats.named_json import (
     DEEPSEEK_V3,
     FUNCTION_TAG,
     FUNCTIONARY_V2,
+    GEMMA,
+    HARMONY,
     KIMI_K2,
     LINES_IN_TAGS,
     MCP_TAGS,
+    MESSAGES,
+    MISTRAL,
     NAME_JSON,
     PLAMO,
     QWEN_AGENT,
+    REACT,
     SOLAR_OPEN,
 )
-from callmark.calls.formats.pythonic import PYTHONIC, PYTHONIC_IN_TAGS
-from callmark.calls.formats.react import REACT
+from callmark.calls.formats.pythonic import PYTHON_TAG, PYTHONIC, PYTHONIC_IN_TAGS, TOOL_CODE
 from callmark.calls.formats.reading import Format, TextBlock, TurnReading
 from callmark.calls.formats.tagged import (
+    CWM,
     GLM45,
     INVOKE,
     K2_HORIZON,
+    KIMI_K3,
     LONGCAT,
+    MINIMAX_M3,
     QWEN3_CODER,
     SOLAR_OPEN2,
 )
-from callmark.calls.formats.tool_code import TOOL_CODE
+from callmark.calls.formats.unmarked_json import BARE, FENCED
 from callmark.errors import UsageError
 
 # Several formats open with <tool_call> or <function=: the one that asks for least comes last.

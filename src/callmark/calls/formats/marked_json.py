@@ -1,4 +1,4 @@
-"""JSON behind a mark: `<tool_call>{"name": …, "arguments": {…}}</tool_call>` and its kin."""
+"""JSON after a mark: `<tool_call>{"name": …, "arguments": {…}}</tool_call>` and its kin."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def closed_json(name: str, opening: str, closing: str, *, ahead: str = "") -> Fo
 
 
 def open_json(name: str, opening: str, closing: str = "", *, mark: str = "") -> Format:
-    """Calls behind a mark, whose closing mark (if there is one) is a token at which a model stops
+    """Calls after a mark, whose closing mark (if there is one) is a token at which a model stops
     and which many servers leave out. `mark` is the pattern of the opening one where it is more
     than its text."""
 
@@ -56,7 +56,7 @@ def open_json(name: str, opening: str, closing: str = "", *, mark: str = "") -> 
 
 
 def trailing_list(name: str, opening: str) -> Format:
-    """A list behind a mark that nothing closes, as the last thing of a turn."""
+    """A list after a mark that nothing closes, as the last thing of a turn."""
 
     def read(reading: TurnReading, start: int, mark_end: int) -> TextBlock | None:
         found = reading.elements_at(mark_end)
@@ -86,7 +86,7 @@ def several_values(
 def block_of(
     reading: TurnReading, elements: list[Element], span: tuple[int, int], name: str
 ) -> TextBlock:
-    """The attempts in what stands behind a mark; nothing at all is a malformed one."""
+    """The attempts in what follows a mark; nothing at all is a malformed one."""
     start, end = span
     attempts = reading.marked(elements, name, start, end)
     if not attempts:

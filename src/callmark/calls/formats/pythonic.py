@@ -1,11 +1,12 @@
-"""`[f(x=1), g(y="z")]`: calls as Python writes them, with or without marks around them."""
+"""Calls as Python writes them: `[f(x=1), g(y="z")]` with or without marks around them, behind
+`<|python_tag|>`, or in a block `tool_code` that is there to be run."""
 
 from __future__ import annotations
 
 import re
 
 from callmark.calls.attempts import Attempt, ToolCall
-from callmark.calls.formats.marked_json import block_of
+from callmark.calls.formats.marked_json import block_of, several_values
 from callmark.calls.formats.reading import Format, TextBlock, TurnReading
 
 _NAME = "pythonic"
@@ -16,7 +17,7 @@ _METHOD = ".call"
 def python_block(
     reading: TurnReading, at: tuple[int, int], format_name: str, *, most: int | None = None
 ) -> TextBlock | str:
-    """The calls that stand at `at[1]`, behind a mark at `at[0]`; or the reason why there are
+    """The calls that stand at `at[1]`, after a mark at `at[0]`; or the reason why there are
     none."""
     start, body = at
     found = reading.python_calls_at(body, most=most)
@@ -142,4 +143,73 @@ PYTHONIC = (
     _format_marked("<function_calls>", "</function_calls>", ahead=r"(?!\s*+<)"),
     Format(_NAME, "[", r"\[\s*+[^\W\d][\w.-]{0,255}+\(", _read_unmarked, is_marked=False),
     *(Format(_NAME, hint, _LINE, _read_line, is_marked=False) for hint in ("=", "()", '("', "('")),
+)
+
+
+# `<|python_tag|>{"name": …, "parameters": {…}}; {…}`, or in Python: `search.call(q="x")`.
+_LLAMA = "llama"
+_PYTHON_TAG = "<|python_tag|>"
+_PYTHON_TAG_ENDS = ("<|eom_id|>", "<|eot_id|>", _PYTHON_TAG)
+
+
+def _read_python_tag(reading: TurnReading, start: int, mark_end: int) -> TextBlock:
+    position = reading.skip_blanks(mark_end)
+    elements, end = several_values(reading, position)
+    if end is not None:
+        return block_of(reading, elements, (start, end), _LLAMA)
+    stop = reading.find_first(_PYTHON_TAG_ENDS, mark_end)
+    if reading.text.startswith(("{", "["), position):
+        return reading.broken(start, (mark_end, stop), stop, _LLAMA)
+    written = python_block(reading, (start, position), _LLAMA)
+    if isinstance(written, TextBlock):
+        return written
+    return reading.malformed((start, stop), _LLAMA, written)
+
+
+PYTHON_TAG = Format(_LLAMA, _PYTHON_TAG, re.escape(_PYTHON_TAG), _read_python_tag)
+
+
+# A block of Python that is there to be run, in a fence `tool_code` or between `<tool_code>` tags:
+# calls stand in it as they are, printed, or assigned.
+_TOOL_CODE = "tool_code"
+_BEFORE_CALL = re.compile(r"[\s;,]*+(?:[^\W\d]\w{0,63}+\s*+=(?!=)\s*+)?+(print\s*+\(\s*+)?+")
+_API = "default_api."
+
+
+def _run_block(hint: str, opening: str, closing: str) -> Format:
+    def read(reading: TurnReading, start: int, mark_end: int) -> TextBlock:
+        text, position = reading.text, mark_end
+        calls: list[ToolCall] = []
+        while True:
+            before = _BEFORE_CALL.match(text, position)
+            body = before.end() if before else position
+            if text.startswith(closing, body) or body >= len(text):
+                break
+            found = reading.python_calls_at(body)
+            if isinstance(found, Exception):
+                _, end = reading.extent(position, closing, opening)
+                return reading.malformed((start, end), _TOOL_CODE, f"not a call in Python: {found}")
+            calls += (
+                ToolCall(
+                    call.name.removeprefix(_API),
+                    call.arguments,
+                    text[call.start : call.end],
+                    _TOOL_CODE,
+                )
+                for call in found[0]
+            )
+            position = found[1]
+            if before and before[1] and text.startswith(")", reading.skip_blanks(position)):
+                position = reading.skip_blanks(position) + 1
+        end = min(body + len(closing), len(text))
+        if not calls:
+            return reading.malformed((start, end), _TOOL_CODE, "there is no call in it")
+        return TextBlock(end, tuple(calls))
+
+    return Format(_TOOL_CODE, hint, opening if opening == hint else rf"{opening}\b", read)
+
+
+TOOL_CODE = (
+    _run_block("```", "```tool_code", "```"),
+    _run_block("<tool_code>", "<tool_code>", "</tool_code>"),
 )

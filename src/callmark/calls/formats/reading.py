@@ -17,7 +17,7 @@ from callmark.calls.attempts import (
     unmarked_call,
 )
 from callmark.calls.scan import Element, Scanner
-from callmark.calls.typed_text import typed_value
+from callmark.calls.schema import typed_value
 from callmark.records.jsontext import Json, canonical_json
 from callmark.records.trace import RepairedCall
 
@@ -67,7 +67,7 @@ class TurnReading(Scanner):
     def marked(
         self, elements: list[Element], format_name: str, start: int, end: int
     ) -> tuple[Attempt, ...]:
-        """Every value behind the mark at `start` is an attempt."""
+        """Every value after the mark at `start` is an attempt."""
         return tuple(
             marked_attempt(member, raw, format_name, repair=self._may_repair(raw))
             for member, raw in self._members(elements, start, end)

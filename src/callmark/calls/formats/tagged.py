@@ -1,4 +1,5 @@
-"""Calls as tags, with a text for each parameter that has no type of its own."""
+"""Calls as tags. Mostly a tag for each argument: as text without a type of its own, as nested
+elements (MiniMax), or with its type beside it (Kimi); or one tag around the only argument (CWM)."""
 
 from __future__ import annotations
 
@@ -6,7 +7,11 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
+from callmark.calls.attempts import MalformedCall, ToolCall, is_nested_too_deeply
 from callmark.calls.formats.reading import Format, TextBlock, TurnReading, WrittenText
+from callmark.calls.schema import allows, schema_below, typed_leaf
+from callmark.records.jsontext import MAX_DEPTH, Json, NotJson, parse_json
+from callmark.records.trace import RepairedCall
 
 _CDATA = re.compile(r"\s*+<!\[CDATA\[(.*)\]\]>\s*+", re.DOTALL)
 _ATTRIBUTE = r"""["']([^"'<>]{1,256})["']"""
@@ -33,7 +38,7 @@ class Tags(NamedTuple):
     parameter_end: str
     call_mark: str
     call_end: str
-    around: str = ""  # stands behind `call_end`, if it stands there
+    around: str = ""  # follows `call_end`, where there is one
     own_line: bool = False  # a value is written on lines of its own
     untyped: bool = False  # of a tool that nobody offered nothing says what a text means
     common: bool = False  # other texts hold such tags too: only an offered name makes it a call
@@ -87,7 +92,7 @@ def _parameters(
             stop = reading.find_first((tags.call_end, tags.call_mark), position)
             if stop == _skip_gap(reading, position) or not text.startswith(tags.call_end, stop):
                 return _Parameters(found, position, reason)
-            # Something else stands in the call: what is readable behind it is worth showing.
+            # Something else stands in the call: what is readable after it is worth showing.
             opened = parameter.search(text, position, stop)
             reason = "something else stands between the parameters"
             if opened is None:
@@ -259,3 +264,213 @@ INVOKE = (
     ),
     *(_param(f"<function{blank}name=") for blank in (" ", "", "Ġ")),
 )
+
+
+# Every tag behind `]<]minimax[>[`: `<invoke name="f">`, then an element for each argument, with
+# elements in it for the members of an object, `<item>` for those of a list.
+_MINIMAX = "minimax_m3"
+_MINIMAX_MARK = "]<]minimax[>["
+_MINIMAX_MARKED = re.escape(_MINIMAX_MARK) + r"\s*+"
+_MINIMAX_HEADER = rf"{_MINIMAX_MARKED}<invoke name=\"([^\"<>]{{1,256}})\"\s*+>"
+_MINIMAX_OPENING = re.compile(_MINIMAX_HEADER)
+_MINIMAX_TAG = re.compile(rf"{_MINIMAX_MARKED}<(/?+)([^<>]{{1,256}}+)>")
+_ITEM = "item"
+
+
+class _Element(NamedTuple):
+    """An open element: its tag, its schema, where its text begins, and the elements in it."""
+
+    tag: str
+    schema: Json
+    start: int
+    members: list[tuple[str, Json]]
+
+
+def _read_minimax(reading: TurnReading, start: int, mark_end: int) -> TextBlock:
+    header = _MINIMAX_OPENING.match(reading.text, start)
+    if header is None:
+        end = reading.find_first(
+            (f"{_MINIMAX_MARK}</tool_call>", _MINIMAX_MARK + "<tool_call>"), mark_end
+        )
+        return reading.malformed((start, end), _MINIMAX, "no call begins in it")
+    root = reading.schema_of(header[1])
+    stack = [_Element("invoke", root, header.end(), [])]
+    position, reason = header.end(), ""
+    while stack and not reason:
+        place = reading.find(_MINIMAX_MARK, position)
+        tag = _MINIMAX_TAG.match(reading.text, place) if place >= 0 else None
+        if tag is None or tag[2].startswith(("invoke ", "tool_call")):
+            reason = "the call is not closed"
+        elif not tag[1]:
+            below = schema_below(stack[-1].schema, tag[2].strip(), root)
+            stack.append(_Element(tag[2].strip(), below, tag.end(), []))
+        elif tag[2].strip() != stack[-1].tag:
+            reason = f"{stack[-1].tag} is closed by {tag[2].strip()}"
+        else:
+            done = stack.pop()
+            value = _element_value(reading.text[done.start : place], done, root)
+            if stack:
+                stack[-1].members.append((done.tag, value))
+        if len(stack) > MAX_DEPTH:
+            reason = f"the arguments are nested deeper than {MAX_DEPTH} levels"
+        position = tag.end() if tag else position
+    if reason or not isinstance(value, dict) or is_nested_too_deeply(value):
+        end = reading.find_first(
+            (f"{_MINIMAX_MARK}<invoke", f"{_MINIMAX_MARK}<tool_call>"), header.end()
+        )
+        return reading.malformed((start, end), _MINIMAX, reason or "it has no arguments", header[1])
+    return TextBlock(
+        position, (ToolCall(header[1], value, reading.text[start:position], _MINIMAX),)
+    )
+
+
+def _element_value(text: str, element: _Element, root: Json) -> Json:
+    """What a closed element means: an object or a list by its elements, else its text."""
+    tags = [tag for tag, _ in element.members]
+    is_list = allows(element.schema, "array", root)
+    if tags and tags == [_ITEM] * len(tags) and (is_list or element.schema is None):
+        return [value for _, value in element.members]
+    if tags or element.tag == "invoke" or not (text.strip() or _is_plain(element.schema, root)):
+        return [] if is_list and not tags else _object(element.members)
+    return typed_leaf(text, element.schema, root)
+
+
+def _is_plain(schema: Json, root: Json) -> bool:
+    return not (allows(schema, "object", root) or allows(schema, "array", root))
+
+
+def _object(members: list[tuple[str, Json]]) -> dict[str, Json]:
+    """A name that comes again makes a list."""
+    found: dict[str, list[Json]] = {}
+    for tag, value in members:
+        found.setdefault(tag, []).append(value)
+    return {tag: values[0] if len(values) == 1 else values for tag, values in found.items()}
+
+
+def _read_wrapper(reading: TurnReading, start: int, mark_end: int) -> TextBlock:
+    """Passed over as a whole: the tag in it opens calls of other formats."""
+    if _CALL_AHEAD.match(reading.text, mark_end):
+        return TextBlock(mark_end)
+    return _read_minimax(reading, start, mark_end)
+
+
+_CALL_AHEAD = re.compile(rf"\s*+{_MINIMAX_MARKED}<invoke")
+MINIMAX_M3 = (
+    Format(_MINIMAX, _MINIMAX_MARK, rf"{_MINIMAX_MARKED}<invoke", _read_minimax),
+    Format(_MINIMAX, _MINIMAX_MARK, rf"{_MINIMAX_MARKED}<tool_call>", _read_wrapper),
+)
+
+
+# `<|open|>call tool="f" index="1"<|sep|><|open|>argument key="a" type="number"<|sep|>1<|close|>…`:
+# every value comes with its type.
+_KIMI_K3 = "kimi_k3"
+_KIMI_OPEN, _KIMI_CLOSE, _KIMI_SEP = "<|open|>", "<|close|>", "<|sep|>"
+_KIMI_ATTRIBUTE = re.compile(r'(\w{1,64}+)="([^"]{0,256}+)"\s*+')
+_ARGUMENT = re.compile(r"\s*+<\|open\|>\s*+argument\s++")
+_ARGUMENT_END = re.compile(r"<\|close\|>\s*+argument\s*+<\|sep\|>")
+_CALL_END = re.compile(r"\s*+<\|close\|>\s*+call\s*+<\|sep\|>")
+
+
+def _read_kimi(reading: TurnReading, start: int, mark_end: int) -> TextBlock:
+    given, position = _kimi_attributes(reading, mark_end)
+    tool = given.get("tool", "")
+    arguments: dict[str, Json] = {}
+    while position >= 0 and (opened := _ARGUMENT.match(reading.text, position)) is not None:
+        said, value = _kimi_attributes(reading, opened.end())
+        stop, position = _argument_end(reading, value) if value >= 0 else (-1, -1)
+        if position >= 0:
+            written = reading.text[value:stop]
+            arguments[said.get("key", "")] = _typed(written, said.get("type", "string"))
+    closed = _CALL_END.match(reading.text, position) if position >= 0 else None
+    if closed is not None and tool:
+        raw = reading.text[start : closed.end()]
+        return TextBlock(closed.end(), (ToolCall(tool, arguments, raw, _KIMI_K3),))
+    end = closed.end() if closed else reading.find_first(_KIMI_NEXT, mark_end)
+    reason = "the call names no tool" if closed else "the call is not closed"
+    repaired = RepairedCall(tool, arguments) if tool else None
+    raw = reading.text[start:end].rstrip()
+    return TextBlock(end, (MalformedCall(tool or None, reason, raw, _KIMI_K3, repaired),))
+
+
+def _kimi_attributes(reading: TurnReading, position: int) -> tuple[dict[str, str], int]:
+    """What precedes the separator, and the place after it; -1: there is no separator."""
+    given: dict[str, str] = {}
+    while (found := _KIMI_ATTRIBUTE.match(reading.text, position)) is not None:
+        given[found[1]] = found[2].replace("&quot;", '"').replace("&amp;", "&")
+        position = found.end()
+    if not reading.text.startswith(_KIMI_SEP, position):
+        return given, -1
+    return given, position + len(_KIMI_SEP)
+
+
+def _argument_end(reading: TurnReading, position: int) -> tuple[int, int]:
+    opened = reading.find(_KIMI_OPEN, position)
+    while (stop := reading.find(_KIMI_CLOSE, position)) >= 0 and not 0 <= opened < stop:
+        closed = _ARGUMENT_END.match(reading.text, stop)
+        if closed is not None:
+            return stop, closed.end()
+        position = stop + 1
+    return -1, -1
+
+
+def _typed(text: str, kind: str) -> Json:
+    if kind == "string":
+        return text
+    try:
+        return parse_json(text)
+    except NotJson:
+        return text  # of another type than it claims: the schema's verdict names it
+
+
+_KIMI_HINTS = ("<|open|>call ", "<|open|> call ")
+_KIMI_NEXT = (*_KIMI_HINTS, "<|close|>tools")
+KIMI_K3 = tuple(
+    Format(_KIMI_K3, hint, re.escape(hint.strip()) + r"\s++", _read_kimi) for hint in _KIMI_HINTS
+)
+
+
+# `<tool: f>`, a text, `</tool>`: a call whose only argument is that text, or whose arguments are
+# that object.
+_CWM = "cwm"
+_CWM_CLOSING = "</tool>"
+_CWM_OPENING = r"<tool:[ \t]*+[\w.-]{1,256}+[ \t]*+>"
+_CWM_LABEL = re.compile(r"<tool:[ \t]*+([\w.-]{1,256}+)")
+# A label that says what follows: the tool's name is the first word of the text.
+_CWM_KIND = "function"
+_CWM_WORD = re.compile(r"\s*+([\w.-]{1,256}+)(?=\s)[ \t]*+")
+_CWM_KEY = "command"
+
+
+def _read_cwm(reading: TurnReading, start: int, mark_end: int) -> TextBlock:
+    label = _CWM_LABEL.match(reading.text, start)
+    tool, body = (label[1] if label else ""), mark_end
+    stop, end = reading.extent(mark_end, _CWM_CLOSING, "<tool:")
+    if tool == _CWM_KIND and not reading.offers(_CWM_KIND):
+        word = _CWM_WORD.match(reading.text, mark_end, stop)
+        if word is None:
+            return reading.malformed((start, end), _CWM, "the call names no tool")
+        tool, body = word[1], word.end()
+    if end == stop:
+        return reading.malformed((start, end), _CWM, f"it is not closed by {_CWM_CLOSING}", tool)
+    element = reading.value_at(reading.skip_blanks(body))
+    if element is not None and isinstance(element.value, dict):
+        close = reading.skip_blanks(element.end)
+        if reading.text.startswith(_CWM_CLOSING, close):
+            end = close + len(_CWM_CLOSING)
+            return TextBlock(end, (reading.named(tool, element.value, (start, end), _CWM),))
+    text = reading.text[body:stop].strip()
+    given = WrittenText(_only_text(reading.schema_of(tool)), text, is_string=True)
+    return TextBlock(end, (reading.texts(tool, [given], (start, end), _CWM),))
+
+
+def _only_text(schema: Json) -> str:
+    """The parameter that takes the text: the only one that has to be given."""
+    if not isinstance(schema, dict) or not isinstance(known := schema.get("properties"), dict):
+        return _CWM_KEY
+    names = list(known) if len(known) == 1 else schema.get("required")
+    if _CWM_KEY in known or not isinstance(names, list) or len(names) != 1:
+        return _CWM_KEY
+    return str(names[0])
+
+
+CWM = Format(_CWM, "<tool:", _CWM_OPENING, _read_cwm)

@@ -4,12 +4,23 @@
 make flawed answers, and `TruthRecord` says what is true of each."""
 
 from callmark.datasets.generate.faults import FAULTS
-from callmark.datasets.generate.faults.fault import Planted, PlantedFault
-from callmark.datasets.generate.faults.plan import FaultPlan, TruthRecord, plan_faults, plant
-from callmark.datasets.generate.lines import answer_line, fixture_lines, item_of, record_answer
-from callmark.datasets.generate.plan import samples_of
-from callmark.datasets.generate.truth import Truth, truth_of
-from callmark.datasets.generate.write import AnswersWanted, GeneratedDataset, generate
+from callmark.datasets.generate.plan import (
+    FaultPlan,
+    TruthRecord,
+    plan_faults,
+    plant,
+    samples_of,
+)
+from callmark.datasets.generate.truth import Planted, PlantedFault, Truth, truth_of
+from callmark.datasets.generate.write import (
+    AnswersWanted,
+    GeneratedDataset,
+    answer_line,
+    fixture_lines,
+    generate,
+    item_of,
+    record_answer,
+)
 
 __all__ = [
     "FAULTS",

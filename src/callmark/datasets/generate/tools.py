@@ -10,11 +10,9 @@ from collections.abc import Sequence
 
 import msgspec
 
-from callmark.datasets.generate.locales import LocaleForm, english
-from callmark.datasets.generate.records import Day, MadeCall, Number, Span
-from callmark.datasets.generate.words.english import ENGLISH
-from callmark.datasets.generate.words.topic import Language, Topic
-from callmark.datasets.generate.world import World
+from callmark.datasets.generate.languages import LocaleForm, english
+from callmark.datasets.generate.records import Day, MadeCall, Number, Span, World
+from callmark.datasets.generate.topics import ENGLISH, Language, Topic
 from callmark.records.jsontext import Json
 
 TOOL_NAMES = ("web.search", "web.open", "read_file", "code_exec", "file.write", "repo.read")

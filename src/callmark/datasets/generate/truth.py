@@ -1,14 +1,18 @@
-"""What is true of an answer by construction: the numbers that a right scorer has to give.
+"""What is true of an answer by construction: the numbers that a right scorer has to give; and what
+a fault is: to which samples it applies, what it does to an answer, what that moves.
 
-The names are those of the columns that a report is made of. None: does not apply. Nothing here
-asks the scorer: the generator knows which calls and values it put where."""
+The names are those of the columns that a report is made of. None: does not apply. Nothing here asks
+the scorer: the generator knows which calls and values it put where."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from random import Random
 from typing import NamedTuple
 
-from callmark.datasets.generate.records import SPAN_CAP, Draft, MadeSample, Stated
+import msgspec
+
+from callmark.datasets.generate.records import SPAN_CAP, Answer, Draft, MadeSample, Stated
 
 Truth = dict[str, int | float | None]
 
@@ -53,7 +57,7 @@ def truth_of(sample: MadeSample) -> Truth:
 def integration_truth(
     draft: Draft, judged: Sequence[TrueScores], lost: Collection[Stated] = ()
 ) -> Truth:
-    """What follows from the spans. `lost` are the facts that no span states rightly any more."""
+    """What follows from the spans. `lost` are the facts that no span states correctly any more."""
     scored = judged[:SPAN_CAP]
     grounded = sum(span.supported > 0 for span in scored)
     required = len(draft.facts) or 1
@@ -105,3 +109,41 @@ def calls_truth(*, expected: int, observed: int, matched: int, valid: int | None
 def f1_of(precision: float, recall: float) -> float:
     total = precision + recall
     return 2 * precision * recall / total if total else 0.0
+
+
+class Planted(msgspec.Struct, frozen=True):
+    """The flawed answer, and the numbers that it changes."""
+
+    answer: Answer
+    moved: Truth
+
+
+class PlantedFault(msgspec.Struct, frozen=True, kw_only=True):
+    """One kind. `gate` is the one that is named for it. `effect` are the columns that it may move;
+    `applies` depends on the recipe of a sample only, so that a plan need not make the samples."""
+
+    name: str
+    gate: str
+    effect: frozenset[str]
+    applies: Callable[[MadeSample], bool]
+    plant: Callable[[MadeSample, Random], Planted]
+
+
+def pick(rng: Random, table: tuple[str, ...]) -> str:
+    return table[rng.randrange(len(table))]
+
+
+GROUNDING = frozenset(
+    (
+        "f1_lax",
+        "f1_strict",
+        "grounded_lax",
+        "grounded_strict",
+        "found_lax",
+        "found_strict",
+        "has_grounded",
+        "values",
+    )
+)
+STATEMENTS = frozenset(("flagged", "unchecked", "judged"))
+CALLS = frozenset(("call_f1", "looked_up", "hits"))

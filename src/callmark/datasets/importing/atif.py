@@ -5,17 +5,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from callmark.datasets.importing.conversation import Talk, imported_session
-from callmark.datasets.importing.desk import Desk, Imported, Object, Record
-from callmark.datasets.importing.turns import (
+from callmark.datasets.importing.conversation import (
+    Talk,
     Turns,
     content_of,
+    imported_session,
     name_by_content,
     object_or_empty,
     objects_of,
     text_of_part,
     text_or_none,
 )
+from callmark.datasets.importing.desk import Desk, Imported, Object, Record
 from callmark.errors import BadInput
 from callmark.records.jsontext import Json
 

@@ -7,12 +7,12 @@ from itertools import islice, product
 
 import msgspec
 
-from callmark.datasets.importing.catalogue import Notes, SourceOffer
-from callmark.datasets.importing.desk import Desk, Imported, Object, Record
+from callmark.datasets.importing.desk import Desk, Imported, Notes, Object, Record, SourceOffer
+from callmark.datasets.reader import located_object
 from callmark.errors import BadInput
-from callmark.records.jsontext import Json, NotJson, want_list
+from callmark.records.jsontext import Json, want_list
 from callmark.records.problems import typed_problem
-from callmark.store.files import is_blank, lines_of, object_of, open_input
+from callmark.store.files import filled_lines
 
 _JSON_TYPES = ("string", "number", "integer", "boolean", "object", "array", "null")
 # None: any value.
@@ -269,18 +269,11 @@ def _accepted_answers(desk: Desk) -> dict[str, list[Json]]:
     found: dict[str, list[Json]] = {}
     if path is None:
         return found
-    with open_input(path) as stream:
-        for line in lines_of(stream, str(path)):
-            if is_blank(line.json):
-                continue
-            try:
-                entry = object_of(line.json)
-            except NotJson as error:
-                raise BadInput(f"{path}:{line.number}: {error}") from None
-            match entry:
-                case {"id": str(name), "ground_truth": list(truth)}:
-                    found[name] = truth
-                case _:
-                    what = "must hold an id and a list ground_truth"
-                    raise BadInput(f"{path}:{line.number}: {what}")
+    for line in filled_lines(path):
+        match located_object(line, str(path)):
+            case {"id": str(name), "ground_truth": list(truth)}:
+                found[name] = truth
+            case _:
+                what = "must hold an id and a list ground_truth"
+                raise BadInput(f"{path}:{line.number}: {what}")
     return found

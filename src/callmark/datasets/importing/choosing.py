@@ -8,9 +8,8 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from callmark.datasets.importing.catalogue import Notes
 from callmark.datasets.importing.conversation import opening_length
-from callmark.datasets.importing.desk import Imported, Object
+from callmark.datasets.importing.desk import Imported, Notes, Object
 from callmark.records.jsontext import Json, canonical_json, parse_json, want_list, want_object
 from callmark.records.samples import NOT_RECORDED
 from callmark.runners.messages import replies_of, text_of

@@ -7,14 +7,15 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from callmark.datasets.importing.anthropic import add_message
-from callmark.datasets.importing.conversation import Talk, imported_session
-from callmark.datasets.importing.desk import Desk, Imported, Object, Record
-from callmark.datasets.importing.turns import (
+from callmark.datasets.importing.conversation import (
+    Talk,
     Turns,
+    imported_session,
     object_or_empty,
     objects_of,
     text_or_none,
 )
+from callmark.datasets.importing.desk import Desk, Imported, Object, Record
 from callmark.errors import BadInput
 from callmark.records.jsontext import Json, digest
 

@@ -7,15 +7,16 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from callmark.datasets.importing.conversation import Talk, imported_session
-from callmark.datasets.importing.desk import Desk, Imported, Object, Record
-from callmark.datasets.importing.responses import Items
-from callmark.datasets.importing.turns import (
+from callmark.datasets.importing.conversation import (
+    Talk,
+    imported_session,
     object_or_empty,
     objects_of,
     text_of_part,
     text_or_none,
 )
+from callmark.datasets.importing.desk import Desk, Imported, Object, Record
+from callmark.datasets.importing.responses import Items
 from callmark.errors import BadInput
 from callmark.records.jsontext import Json
 from callmark.records.trace import json_inside

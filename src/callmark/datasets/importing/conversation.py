@@ -1,11 +1,14 @@
-"""A whole conversation becomes a sample, its fixtures and a recorded answer."""
+"""A whole conversation becomes a sample, its fixtures and a recorded answer. Its turns are put
+together from the pieces in which other programs keep them: texts, thoughts, calls and results, each
+an entry of its own. And what was done becomes what is expected: of a whole conversation, or of
+every decision in it."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import takewhile
 
 import msgspec
@@ -13,14 +16,179 @@ import msgspec
 from callmark.calls.attempts import is_nested_too_deeply
 from callmark.calls.registry import normalise
 from callmark.datasets.add import fixture_entries
-from callmark.datasets.importing.catalogue import SourceOffer, name_of_spec, spec_of_name
-from callmark.datasets.importing.desk import Desk, Imported, Object
+from callmark.datasets.importing.desk import (
+    Desk,
+    Imported,
+    Object,
+    SourceOffer,
+    name_of_spec,
+    spec_of_name,
+)
 from callmark.datasets.schema import metadata_problems
-from callmark.records.jsontext import Json, canonical_json, digest, parse_json, want_text
-from callmark.records.samples import NOT_ASKED, NOT_RECORDED, PROVIDER_CALLS, UNANSWERED
+from callmark.records.jsontext import (
+    Json,
+    canonical_json,
+    digest,
+    parse_json,
+    want_list,
+    want_object,
+    want_text,
+)
+from callmark.records.samples import NO_ANSWER, NOT_ASKED, NOT_RECORDED, PROVIDER_CALLS, UNANSWERED
 from callmark.records.seams import Reply
-from callmark.records.trace import TraceEntry
+from callmark.records.trace import TraceEntry, is_error_result
 from callmark.runners.messages import replies_of, text_of
+
+PARAGRAPH = "\n\n"
+# What providers call a part that is nothing but text. Such lists are no sets, for what is looked up
+# in them comes from outside and may be anything.
+TEXT_PARTS = ("text", "input_text", "output_text", "summary_text", "reasoning_text")
+
+
+def objects_of(value: Json) -> list[Object]:
+    """The objects of a list; of anything else none."""
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+def object_or_empty(value: Json) -> Object:
+    return value if isinstance(value, dict) else {}
+
+
+def name_by_content(messages: Sequence[Object]) -> str:
+    """What a conversation is called to which its source gives no name."""
+    return f"talk-{digest([*messages])[:16]}"
+
+
+def rows_about(entry: Object, read: Collection[str]) -> tuple[str | None, Object]:
+    """The name that a row gives its conversation, and everything in it that is not read."""
+    named = (entry.get(key) for key in ("sample_id", "id"))
+    name = next((one for one in named if isinstance(one, str | int) and one != ""), None)
+    taken = {*read, "sample_id", "id"} if name is not None else read
+    about = {key: value for key, value in entry.items() if key not in taken}
+    return None if name is None else str(name), about
+
+
+def text_or_none(value: Json) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+def text_of_part(part: Json) -> str | None:
+    """None: the part is no text."""
+    if isinstance(part, str):
+        return part
+    if not isinstance(part, dict) or part.get("type", "text") not in TEXT_PARTS:
+        return None
+    text = part.get("text")
+    return text if isinstance(text, str) else None
+
+
+def content_of(value: Json) -> Json:
+    """What somebody said: one text where there is nothing else in it, or the parts as they are."""
+    if value is None or isinstance(value, str):
+        return value or ""
+    if not isinstance(value, list):
+        return canonical_json(value)
+    texts = [text_of_part(part) for part in value]
+    if None not in texts:
+        return "\n".join(text for text in texts if text)
+    return [part if isinstance(part, dict | str) else canonical_json(part) for part in value]
+
+
+def result_of(value: Json) -> Json:
+    """What a tool returned: a text where it is nothing else, the parts where pictures are among
+    them, and everything else as the JSON that it is."""
+    content = content_of(value)
+    if isinstance(content, str):
+        return content
+    has_text = any(text_of_part(part) is not None for part in objects_of(value))
+    return content if has_text else canonical_json(value)
+
+
+def failed_result(content: Json) -> str:
+    """A result that its source marks as an error beside the text says so itself."""
+    if isinstance(content, str) and is_error_result(content):
+        return content
+    texts = content if isinstance(content, list) else [content]
+    said = "\n".join(text for part in texts if (text := text_of_part(part)))
+    return canonical_json({"error": said or "error"})
+
+
+class Turns:
+    """Messages of the OpenAI style while their pieces arrive. What the model says, thinks and calls
+    is one turn until somebody else speaks or a result comes."""
+
+    def __init__(self) -> None:
+        self.messages: list[Object] = []
+        self._is_open = False
+        self._texts: list[str] = []
+        self._thoughts: list[str] = []
+        self._calls: list[Object] = []
+        self._waiting: list[str | None] = []  # the calls of all turns that nothing answered
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a call is without its result."""
+        return bool(self._waiting)
+
+    def tell(self, role: str, content: Json) -> None:
+        """Somebody who is not the model."""
+        self.close()
+        self.messages.append({"role": role, "content": content_of(content)})
+
+    def speak(self, text: str, glue: str = PARAGRAPH) -> None:
+        self._is_open = True
+        if text and self._texts:
+            self._texts.append(glue)
+        if text:
+            self._texts.append(text)
+
+    def think(self, text: str) -> None:
+        self._is_open = True
+        if text:
+            self._thoughts.append(text)
+
+    def call(self, name: Json, arguments: Json, call_id: Json = None) -> None:
+        self._is_open = True
+        self._calls.append(function_call(name, arguments, call_id))
+        self._waiting.append(call_id if isinstance(call_id, str) else None)
+
+    def answer(
+        self, content: Json, call_id: Json = None, name: Json = None, *, failed: bool = False
+    ) -> None:
+        """A result. `content` None: the tool returned nothing that was kept."""
+        self.close()
+        made = result_of(content)
+        message: Object = {"role": "tool", "content": failed_result(made) if failed else made}
+        if isinstance(call_id, str):
+            message["tool_call_id"] = call_id
+        if isinstance(name, str):
+            message["name"] = name
+        self.messages.append(message)
+        known = call_id if isinstance(call_id, str) and call_id in self._waiting else None
+        if known in self._waiting:
+            self._waiting.remove(known)
+        elif self._waiting:
+            self._waiting.pop(0)
+
+    def add(self, messages: Sequence[Object]) -> None:
+        """Messages that are whole already."""
+        self.close()
+        self.messages += messages
+
+    def close(self) -> None:
+        """The model's turn is over, if one is open."""
+        if not self._is_open:
+            return
+        made: Object = {"role": "assistant", "content": "".join(self._texts)}
+        if self._thoughts:
+            made["reasoning_content"] = "\n".join(self._thoughts)
+        if self._calls:
+            made["tool_calls"] = self._calls
+            made["content"] = made["content"] or None
+        self.messages.append(made)
+        self._is_open = False
+        self._texts, self._thoughts, self._calls = [], [], []
+
 
 # Roles that a prompt does not know, and what they are there.
 _ROLE = {"developer": "system", "function": "tool"}
@@ -286,3 +454,157 @@ def _note_call(call: TraceEntry, talk: Talk, desk: Desk) -> None:
         desk.notes.add("malformed_call", talk.line, f"{talk.sample_id}: {call.reason}")
     elif not call.served:
         desk.notes.add("call_without_result", talk.line, f"{talk.sample_id}: {call.name}")
+
+
+# What a source expects itself; what was observed stands in its place.
+EXPECTATIONS = (
+    "call_sequence",
+    "call_match",
+    "required_facts",
+    "expected_behaviour",
+    "negative_control",
+    "decoy_values",
+    "adversarial",
+    "checks",
+)
+LARGEST_STEPS = 1 << 26  # bytes: the prompts of a conversation's steps grow with its square
+_CALLED = frozenset({"ok", "error", "unanswered"})
+
+# The facts that a recorded answer states, by what it is scored with: None if the answer does not
+# even keep what was observed in it.
+FindFacts = Callable[[Imported, Desk], list[Json] | None]
+
+
+def expect_observed(entry: Imported, desk: Desk, find_facts: FindFacts) -> Imported:
+    """The sample with what was done in it. What its own recording would not repeat is not
+    expected."""
+    messages = _messages_of(entry)
+    if messages is None:
+        desk.notes.add("nothing_observed", entry.line, entry.sample_id)
+        return entry
+    replies = replies_of(messages[opening_length(messages) :])
+    calls = [call for reply in replies for call in reply.calls or ()]
+    made = _expecting(entry, calls, desk, find_facts)
+    metadata = want_object(made.item["metadata"])
+    # Without a call nothing but an answer was observed; a hole in the log is told as such.
+    if not metadata.get("call_sequence") or UNANSWERED in metadata or _has_answer(replies):
+        return made
+    desk.notes.add("ends_without_answer", entry.line, entry.sample_id)
+    return _with_metadata(made, {**metadata, NO_ANSWER: True})
+
+
+def _has_answer(replies: Sequence[Reply]) -> bool:
+    """Whether something is said after the last result, as the scorer asks of an answer. `answers`
+    are the results of calls that only the text holds."""
+    served = [
+        at
+        for at, one in enumerate(replies, 1)
+        if one.answers or any(call.served for call in one.calls or ())
+    ]
+    return any(reply.text.strip() for reply in replies[max(served, default=0) :])
+
+
+def split_steps(entry: Imported, desk: Desk, find_facts: FindFacts) -> Iterator[Imported]:
+    """One sample for each turn of the model: the conversation up to it is the prompt, what the
+    model did then is expected."""
+    messages = _messages_of(entry)
+    if messages is None:
+        desk.notes.add("nothing_observed", entry.line, entry.sample_id)
+        return
+    size, step, total = 0, 0, 0
+    sizes = [len(json.dumps(message)) for message in messages]
+    opening = opening_length(messages)
+    for at, message in enumerate(messages):
+        size += sizes[at]
+        if at < opening or message.get("role") != "assistant":
+            continue
+        step += 1
+        total += size
+        if total > LARGEST_STEPS:
+            desk.notes.add("step_left_out", entry.line, f"{entry.sample_id}, step {step}")
+            continue
+        made = _step_of(entry, messages, at, step, desk)
+        if made is not None:
+            replies = replies_of((_messages_of(made) or [])[at:])
+            yield _expecting(made, list(replies[0].calls or ()), desk, find_facts)
+
+
+def _messages_of(entry: Imported) -> list[Object] | None:
+    """Of a trial that did not fail."""
+    found = want_object(entry.answer).get("messages") if entry.answer is not None else None
+    return None if found is None else [want_object(one) for one in want_list(found)]
+
+
+def _expecting(
+    entry: Imported, calls: Sequence[TraceEntry], desk: Desk, find_facts: FindFacts
+) -> Imported:
+    own = want_object(entry.item["metadata"])
+    kept = {name: value for name, value in own.items() if name not in EXPECTATIONS}
+    replaced = {name: own[name] for name in EXPECTATIONS if name in own}
+    if replaced:
+        about = want_object(kept.get("imported_from"))
+        kept["imported_from"] = {**about, "expected": replaced}
+    expected: Object = {"observed": True, "call_sequence": [*map(_call, filter(_is_call, calls))]}
+    for match in ("exact", "superset"):
+        # A call that could not be read is in the recording too: then there may be more.
+        more: Object = {} if match == "exact" else {"call_match": match}
+        made = _with_metadata(entry, {**kept, **expected, **more})
+        facts = find_facts(made, desk)
+        if facts is None:
+            continue
+        stated: Object = {"required_facts": facts} if facts else {}
+        return _with_metadata(made, {**kept, **expected, **more, **stated})
+    desk.notes.add("not_repeatable", entry.line, entry.sample_id)
+    return _with_metadata(entry, kept)
+
+
+def _is_call(call: TraceEntry) -> bool:
+    return call.status in _CALLED and call.name is not None and isinstance(call.arguments, dict)
+
+
+def _call(call: TraceEntry) -> Object:
+    return {"name": call.name, "arguments": call.arguments}
+
+
+def _with_metadata(entry: Imported, metadata: Object) -> Imported:
+    return msgspec.structs.replace(entry, item={**entry.item, "metadata": metadata})
+
+
+def _step_of(
+    entry: Imported, messages: Sequence[Object], at: int, step: int, desk: Desk
+) -> Imported | None:
+    end = at + 1
+    while end < len(messages) and messages[end].get("role") == "tool":
+        end += 1
+    # Each trial went its own way: its steps are not trials of the first one's.
+    whole = f"{entry.sample_id}~{entry.trial}" if entry.trial else entry.sample_id
+    sample_id = f"{whole}#{step}"
+    own = {**want_object(entry.item["metadata"])}
+    own.pop(UNANSWERED, None)  # a step ends with its calls: none of them waits for a result
+    own.pop(NOT_ASKED, None)  # all that was said before it is in its prompt
+    metadata: Object = {
+        **own,
+        "sample_id": sample_id,
+        # The steps of one conversation are not independent.
+        "cluster": own.get("cluster", entry.sample_id),
+        "max_turns": 1,
+    }
+    [reply] = replies_of(messages[at:end])
+    if not reply.calls and not reply.text.strip():
+        desk.notes.add("empty_turn", entry.line, sample_id)
+        return None
+    registry = desk.tools.registry_of(own.get("tools"))
+    fixtures = []
+    for fixture in fixture_entries(reply.calls or (), sample_id, registry):
+        call = normalise(want_text(fixture["name"]), fixture["key"], registry=registry)
+        if call is not None and registry.spec(want_text(fixture["name"])) is not None:
+            fixtures.append((f"{call.name} {call.key_json}", fixture))
+    answer: Object = {"sample_id": sample_id, "trial": 0, "messages": list(messages[:end])}
+    return msgspec.structs.replace(
+        entry,
+        sample_id=sample_id,
+        trial=0,
+        item={"prompt": list(messages[:at]), "metadata": metadata},
+        answer=answer,
+        fixtures=tuple(fixtures),
+    )

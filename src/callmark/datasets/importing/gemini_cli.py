@@ -5,15 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from callmark.datasets.importing.conversation import Talk, imported_session
-from callmark.datasets.importing.desk import Desk, Imported, Object, Record
-from callmark.datasets.importing.turns import (
+from callmark.datasets.importing.conversation import (
+    Talk,
     Turns,
+    imported_session,
     object_or_empty,
     objects_of,
     text_of_part,
     text_or_none,
 )
+from callmark.datasets.importing.desk import Desk, Imported, Object, Record
 from callmark.errors import BadInput
 from callmark.records.jsontext import Json, canonical_json
 

@@ -9,14 +9,15 @@ from itertools import takewhile
 
 import msgspec
 
-from callmark.datasets.importing.conversation import Talk, imported_session
-from callmark.datasets.importing.desk import Desk, Imported, Object
-from callmark.datasets.importing.turns import (
+from callmark.datasets.importing.conversation import (
+    Talk,
+    imported_session,
     name_by_content,
     object_or_empty,
     objects_of,
     text_or_none,
 )
+from callmark.datasets.importing.desk import Desk, Imported, Object
 from callmark.records.jsontext import (
     Json,
     NotJson,

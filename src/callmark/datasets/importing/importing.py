@@ -16,11 +16,19 @@ from callmark.datasets.importing import CHOICES, Format
 from callmark.datasets.importing.anthropic import anthropic_exchanges, is_anthropic, read_blocks
 from callmark.datasets.importing.atif import is_atif, read_atif
 from callmark.datasets.importing.bfcl import read_bfcl
-from callmark.datasets.importing.catalogue import Notes, ToolCatalogue, Unmapped
 from callmark.datasets.importing.choosing import ALL, Choice, NearDuplicates, StrataSample
 from callmark.datasets.importing.claude_code import is_claude_code, read_claude_code
 from callmark.datasets.importing.codex import is_codex, read_codex
-from callmark.datasets.importing.desk import Desk, Imported, Object, Reader, Record
+from callmark.datasets.importing.desk import (
+    Desk,
+    Imported,
+    Notes,
+    Object,
+    Reader,
+    Record,
+    ToolCatalogue,
+    Unmapped,
+)
 from callmark.datasets.importing.gemini_cli import is_gemini_cli, read_gemini_cli
 from callmark.datasets.importing.histories import (
     Histories,
@@ -37,13 +45,17 @@ from callmark.datasets.importing.openai_chat import (
     is_chat,
     read_conversation,
 )
-from callmark.datasets.importing.records import Container, container_of, records_of
 from callmark.datasets.importing.responses import is_responses, read_items_of, responses_exchanges
 from callmark.datasets.importing.sharegpt import is_sharegpt, read_sharegpt
-from callmark.datasets.importing.sources import LogFile, list_files
+from callmark.datasets.importing.sources import (
+    Container,
+    LogFile,
+    container_of,
+    list_files,
+    records_of,
+)
 from callmark.datasets.importing.span_logs import dialect_of, read_span_log
-from callmark.datasets.importing.tau2 import read_tau2
-from callmark.datasets.importing.tau_bench import read_tau_bench
+from callmark.datasets.importing.tau_bench import read_tau2, read_tau_bench
 from callmark.datasets.importing.writing import ImportCounts, ImportPaths, Writer, check_places
 from callmark.datasets.reader import header_fields
 from callmark.datasets.schema import (

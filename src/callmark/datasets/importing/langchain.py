@@ -5,11 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from callmark.datasets.importing.conversation import Talk, imported_talk
-from callmark.datasets.importing.desk import Desk, Imported, Object, Record
-from callmark.datasets.importing.histories import Histories, ModelExchange
-from callmark.datasets.importing.turns import (
+from callmark.datasets.importing.conversation import (
+    Talk,
     Turns,
+    imported_talk,
     name_by_content,
     object_or_empty,
     objects_of,
@@ -17,6 +16,8 @@ from callmark.datasets.importing.turns import (
     text_of_part,
     text_or_none,
 )
+from callmark.datasets.importing.desk import Desk, Imported, Object, Record
+from callmark.datasets.importing.histories import Histories, ModelExchange
 from callmark.errors import BadInput
 from callmark.records.jsontext import Json
 

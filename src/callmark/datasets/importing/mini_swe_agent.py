@@ -5,15 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from callmark.datasets.importing.conversation import Talk, imported_session
-from callmark.datasets.importing.desk import Desk, Imported, Object, Record
-from callmark.datasets.importing.responses import Items
-from callmark.datasets.importing.turns import (
+from callmark.datasets.importing.conversation import (
+    Talk,
+    imported_session,
     name_by_content,
     object_or_empty,
     text_of_part,
     text_or_none,
 )
+from callmark.datasets.importing.desk import Desk, Imported, Object, Record
+from callmark.datasets.importing.responses import Items
 from callmark.errors import BadInput
 from callmark.records.jsontext import Json
 from callmark.records.problems import show_value

@@ -6,7 +6,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from callmark.datasets.importing.anthropic import has_blocks
-from callmark.datasets.importing.conversation import Talk, imported_talk
+from callmark.datasets.importing.conversation import (
+    Talk,
+    imported_talk,
+    object_or_empty,
+    objects_of,
+    rows_about,
+)
 from callmark.datasets.importing.desk import Desk, Imported, Object
 from callmark.datasets.importing.histories import (
     ModelExchange,
@@ -15,7 +21,6 @@ from callmark.datasets.importing.histories import (
     failure_of,
     first_exchange,
 )
-from callmark.datasets.importing.turns import object_or_empty, objects_of, rows_about
 from callmark.errors import BadInput
 from callmark.records.jsontext import Json, want_object
 from callmark.store.recorded import BadLine, messages_of

@@ -5,7 +5,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from callmark.datasets.importing.conversation import Talk, imported_talk
+from callmark.datasets.importing.conversation import (
+    Talk,
+    Turns,
+    imported_talk,
+    name_by_content,
+    object_or_empty,
+    objects_of,
+    rows_about,
+    text_of_part,
+    text_or_none,
+)
 from callmark.datasets.importing.desk import Desk, Imported, Object
 from callmark.datasets.importing.histories import (
     ROLLOUT,
@@ -14,15 +24,6 @@ from callmark.datasets.importing.histories import (
     exchanges_of,
     failure_of,
     first_exchange,
-)
-from callmark.datasets.importing.turns import (
-    Turns,
-    name_by_content,
-    object_or_empty,
-    objects_of,
-    rows_about,
-    text_of_part,
-    text_or_none,
 )
 from callmark.errors import BadInput
 from callmark.records.jsontext import Json, canonical_json

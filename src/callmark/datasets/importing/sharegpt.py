@@ -6,16 +6,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from callmark.datasets.importing.conversation import Talk, imported_talk
-from callmark.datasets.importing.desk import Desk, Imported, Object, Record
-from callmark.datasets.importing.turns import (
+from callmark.datasets.importing.conversation import (
+    Talk,
     Turns,
+    imported_talk,
     name_by_content,
     object_or_empty,
     objects_of,
     rows_about,
     text_or_none,
 )
+from callmark.datasets.importing.desk import Desk, Imported, Object, Record
 from callmark.errors import BadInput
 from callmark.records.jsontext import Json, NotJson, canonical_json, parse_json, want_list
 

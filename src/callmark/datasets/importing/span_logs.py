@@ -8,9 +8,8 @@ from itertools import islice
 
 import msgspec
 
-from callmark.datasets.importing.catalogue import spec_of_name
 from callmark.datasets.importing.conversation import Talk, imported_talk, opening_length
-from callmark.datasets.importing.desk import Desk, Imported, Object, Record
+from callmark.datasets.importing.desk import Desk, Imported, Object, Record, spec_of_name
 from callmark.datasets.importing.langfuse import (
     is_langfuse,
     is_langfuse_trace,

@@ -12,9 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from callmark.datasets.importing.catalogue import Notes
 from callmark.datasets.importing.conversation import function_call
-from callmark.datasets.importing.desk import Object
+from callmark.datasets.importing.desk import Notes, Object
 from callmark.datasets.importing.span_messages import (
     FAILED,
     OWN_DEEDS,

@@ -13,8 +13,7 @@ import msgspec
 
 from callmark.calls.registry import normalise
 from callmark.datasets.generate.write import SortedHash
-from callmark.datasets.importing.catalogue import ToolCatalogue, name_of_spec
-from callmark.datasets.importing.desk import Desk, Imported, Object
+from callmark.datasets.importing.desk import Desk, Imported, Object, ToolCatalogue, name_of_spec
 from callmark.datasets.schema import HEADER_KEY, item_problems
 from callmark.errors import BadInput, UsageError
 from callmark.records.jsontext import (

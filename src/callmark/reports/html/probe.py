@@ -36,7 +36,7 @@ from callmark.reports.html.page import (
     Row,
     page_json,
 )
-from callmark.reports.layout import Cell, Style, Table, one_line
+from callmark.reports.layout import Cell, DiffPiece, Style, Table, diff_words, one_line
 from callmark.reports.probe import (
     asking_line,
     change_text,
@@ -47,7 +47,6 @@ from callmark.reports.probe import (
     probe_blocks,
     series_texts,
 )
-from callmark.reports.word_diff import DiffPiece, diff_words
 
 LABELS = {
     "fails": "lost or wrong",

@@ -17,29 +17,32 @@ import msgspec
 from callmark.errors import UsageError
 from callmark.records.jsontext import Json, parse_json, sha256_hex, want_object
 from callmark.records.seams import Conversation, Failure, Observed, Reply, Runner, Usage
-from callmark.runners.hf.folder import (
+from callmark.runners.hf.generate import (
+    Batching,
+    GeneratedTokens,
+    Generator,
+    Prompt,
+    Replies,
+    TokenChoice,
+)
+from callmark.runners.hf.loading import (
     AdapterFolder,
+    LoadedModel,
     ModelFolder,
     adapter_folder,
+    device_of,
     end_tokens,
     file_sha256,
     fingerprint,
-    model_folder,
-)
-from callmark.runners.hf.generate import GeneratedTokens, Generator, Prompt, TokenChoice
-from callmark.runners.hf.loading import (
-    LoadedModel,
-    device_of,
     load_model,
     load_tokenizer,
     load_tokenizer_of,
+    model_folder,
     quiet_libraries,
     require_extra,
     steady_computing,
 )
-from callmark.runners.hf.passes import Batching
 from callmark.runners.hf.prompts import CannotRender, ChatPrompts, RawPrompts, open_prompts
-from callmark.runners.hf.replies import Replies
 from callmark.runners.options import RunnerOptions
 
 AT_ONCE = 64  # conversations that are handed over together, however large a batch is

@@ -8,7 +8,7 @@ import pytest
 
 from callmark.broker.broker import ToolBroker
 from callmark.datasets.generate import item_of, samples_of
-from callmark.datasets.generate.families.reports import LONG_BYTES
+from callmark.datasets.generate.lookups import LONG_BYTES
 from callmark.datasets.reader import open_dataset
 from callmark.records.samples import expectation_of
 from callmark.records.seams import Hit

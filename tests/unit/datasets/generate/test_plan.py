@@ -10,11 +10,9 @@ from babel.numbers import format_decimal
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from callmark.datasets.generate.locales import english, form_of
+from callmark.datasets.generate.languages import PROBES, english, form_of
 from callmark.datasets.generate.plan import CELLS, RECIPES, apportion, counts_of, order_of
-from callmark.datasets.generate.words.languages import PROBES
-from callmark.datasets.generate.words.names import NAME_ENDINGS, NAME_STEMS
-from callmark.datasets.generate.world import World, offsets_of
+from callmark.datasets.generate.records import NAME_ENDINGS, NAME_STEMS, World, offsets_of
 from callmark.errors import UsageError
 
 

@@ -9,7 +9,7 @@ from tests.unit.datasets.importing.conftest import lines_of
 
 from callmark import score_item
 from callmark.datasets.importing.bfcl import MAX_SPELLINGS, Alternatives, expected_call, json_schema
-from callmark.datasets.importing.catalogue import Notes
+from callmark.datasets.importing.desk import Notes
 from callmark.errors import BadInput
 
 FUNCTION = {

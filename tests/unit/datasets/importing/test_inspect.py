@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from callmark.datasets.importing import records as archive
+from callmark.datasets.importing import sources as archive
 from callmark.errors import BadInput, MissingExtra
 from callmark.run.rescore import score_file
 from callmark.store.files import read_results

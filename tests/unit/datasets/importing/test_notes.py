@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import get_args
 
-from callmark.datasets.importing.catalogue import MAX_LISTED, MEANING, Kind, Notes
+from callmark.datasets.importing.desk import MAX_LISTED, MEANING, Kind, Notes
 
 DOCS = Path(__file__).parents[4] / "docs" / "import.md"
 

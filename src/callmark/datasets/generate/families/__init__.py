@@ -1,1 +1,0 @@
-"""One small file per family of scenarios. Each has a table `RECIPES`."""

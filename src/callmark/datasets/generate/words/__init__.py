@@ -1,1 +1,0 @@
-"""Words and sentences that generated samples are made of: plain tables, no code."""
