@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from callmark.calls.registry import Registry, ToolSpec
 from callmark.grounding.arithmetic import find_equations
-from callmark.grounding.dates import Moment
+from callmark.grounding.dates import Moment, names_of_month
 from callmark.grounding.evidence import MAX_DEPTH, flat, is_number
 from callmark.grounding.numbers import SCALE, of_json
 from callmark.grounding.record_tree import Field, key_words, number_of
@@ -30,6 +30,7 @@ from callmark.scorers.integration import (
 from callmark.scorers.shown import MANY, ShownTexts, ordinal_of, place_of
 
 _CODE = re.compile(r"[A-Z]{2,5}")
+_MONTH = re.compile(r"(?P<y>\d{4})-(?P<m>0[1-9]|1[0-2])")
 _NEAR_DAYS = 14
 _SMALL = 13
 _ID_DIGITS = 4
@@ -258,7 +259,13 @@ class _Tracer:
             return _Found("derived", "digits that were shown")
         if _CODE.fullmatch(text) and self._is_short_for_a_name(text):
             return _Found("derived", "short for a name")
+        month = _MONTH.fullmatch(text)
+        if month is not None and self._shows([month["y"]]) and self._names_month(int(month["m"])):
+            return _Found("derived", "a month that was named")
         return None
+
+    def _names_month(self, number: int) -> bool:
+        return any(self._shows(tokens_of(name)) for name in names_of_month(number))
 
     def _is_short_for_a_name(self, code: str) -> bool:
         letters = code.casefold()

@@ -221,3 +221,19 @@ def test_how_much_of_a_list_is_asked_for_needs_no_source(key):
 def test_the_name_of_a_tool_is_no_invention():
     assert origin("book", "tool") == "default"
     assert origin("rebook", "tool") == "invented"
+
+
+@pytest.mark.parametrize(
+    ("said", "value", "expected"),
+    [
+        ("How much was it in January 2026?", "2026-01", "derived"),
+        ("Was it more in January or in Feb 2026?", "2026-01", "derived"),
+        ("Was it more in January or in Feb 2026?", "2026-02", "derived"),
+        ("Wie viel war es im März 2026?", "2026-03", "derived"),
+        ("How much was it in January 2026?", "2026-02", "invented"),
+        ("How much was it in January 2026?", "2025-01", "invented"),
+        ("How much was it in January?", "2026-01", "invented"),
+    ],
+)
+def test_a_month_in_digits_is_the_month_that_was_named(said, value, expected):
+    assert origin(value, prompt=said) == expected
