@@ -468,12 +468,15 @@ def _other_form(line: Line, name: str) -> str | None:
             'seems to be CSV; write each row as {"prompt": …, "metadata": {…}}, for example with'
             " Python's csv.DictReader and json.dumps"
         )
+    elif not text.startswith(b"{"):
+        what = f"begins with {show_value(text[:_SHOWN].decode('utf-8', 'replace'))}"
     else:
         return None
     place = f"{name}:{line.number}"
     return f"{place}: a dataset has one JSON object on each line, but this {what}"
 
 
+_SHOWN = 40
 _TABLES = (b"PAR1", b"PK\x03\x04")
 _NAME = re.compile(r"[\w .-]*")
 

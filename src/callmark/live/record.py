@@ -48,9 +48,9 @@ from callmark.live.recorder import (
 from callmark.live.secrets import SecretFilter
 from callmark.live.source import LiveSource
 from callmark.live.surrogates import Surrogates
-from callmark.records.jsontext import Json, want_object, want_text
+from callmark.records.jsontext import Json, canonical_json, want_object, want_text
 from callmark.records.seams import Observed
-from callmark.records.trace import is_mcp_result, text_of
+from callmark.records.trace import is_error_result, is_mcp_result, text_of
 from callmark.run.offers import GivenTools, Offers
 
 # Texts of servers that report a failure as if it were none.
@@ -81,12 +81,14 @@ class Keeping(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Recorded(msgspec.Struct, frozen=True, kw_only=True):
-    """What a recording did. `lost` were asked and not answered, `missing` may not be asked, for
-    `unknown` there is no such tool, and `unasked` came after the server had gone."""
+    """What a recording did. `repeated` were asked before in it, `lost` were asked and not answered,
+    `missing` may not be asked, for `unknown` there is no such tool, and `unasked` came after the
+    server had gone."""
 
     planned: int = 0
     calls: int = 0
     known: int = 0
+    repeated: int = 0
     written: int = 0
     lost: tuple[str, ...] = ()
     missing: tuple[NotCalled, ...] = ()
@@ -174,7 +176,7 @@ def record(
     planned = list(calls)
     if mode == "all" and begun.broker is not None:
         _refuse_other_files(planned, begun.broker, keeping.folder)
-    known = seen = 0
+    known = repeated = seen = 0
     lost: list[str] = []
     missing: dict[str, NotCalled] = {}
     unknown: dict[str, NoSuchTool] = {}
@@ -184,6 +186,8 @@ def record(
             match outcome:
                 case Called():
                     pass
+                case Replayed(hit=None):
+                    repeated += 1
                 case Replayed():
                     known += 1
                 case NotCalled(name=name, key=key):
@@ -199,6 +203,7 @@ def record(
         planned=len(planned),
         calls=recorder.calls,
         known=known,
+        repeated=repeated,
         written=written,
         lost=tuple(lost),
         missing=tuple(missing.values()),
@@ -300,6 +305,10 @@ def _remarks(
         yield f"{surrogates.replaced} personal values were replaced by surrogates; {copy}"
         if keeping.plain_results:
             yield "results and report of the run hold them as they are; --redact-pii takes them out"
+    failed = [entry for entry in entries if is_error_result(entry.result)]
+    if failed:
+        are = "answer is an error" if len(failed) == 1 else "answers are errors"
+        yield f"{len(failed)} {are}: {failed[0].name} {canonical_json(failed[0].key)}"
     unmarked = sorted({entry.name for entry in entries if _looks_failed(entry.result)})
     if unmarked:
         names = ", ".join(unmarked)

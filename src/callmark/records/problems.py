@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
@@ -148,6 +149,7 @@ if TYPE_CHECKING:
     import jsonschema_rs
 
 MAX_PROBLEMS = 20
+MAX_SAME = 3
 _SHOWN = 60
 _PLAIN_KEY = re.compile(r"[\w.-]{1,60}")
 _WORDS = {  # in the order in which a message names them
@@ -171,17 +173,20 @@ _BOUNDS = {">=": "of at least", "<=": "of at most", ">": "above", "<": "below"}
 
 
 class Problems:
-    """Collects `where: what is wrong`. All are counted; as many are kept as a person will read."""
+    """Collects `where: what is wrong`. All are counted; as many are kept as a person will read, of
+    the same mistake in every line the first ones."""
 
     def __init__(self) -> None:
         self.found: list[str] = []
         self.count = 0
+        self._same: Counter[str] = Counter()
 
     def add(self, where: str, what: str | Iterable[str]) -> None:
         """`where` "": the sentences say it themselves."""
         for sentence in (what,) if isinstance(what, str) else what:
             self.count += 1
-            if self.count <= MAX_PROBLEMS:
+            self._same[sentence] += 1
+            if self.count <= MAX_PROBLEMS and self._same[sentence] <= MAX_SAME:
                 self.found.append(f"{where}: {sentence}" if where else sentence)
 
     @property
@@ -190,7 +195,9 @@ class Problems:
 
     def raise_if_any(self) -> None:
         if self.found:
-            raise BadInput(self.found)
+            left = sum(max(0, count - MAX_SAME) for count in self._same.values())
+            more = "at least " if self.is_enough else ""
+            raise BadInput([*self.found, *([f"and {more}{left} more like these"] if left else ())])
 
 
 def refuse_problems(where: str, what: Iterable[str]) -> None:
