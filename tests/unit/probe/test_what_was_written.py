@@ -81,7 +81,7 @@ def test_f51_a_case_that_fails_in_both_views_is_marked_as_that():
     }  # fmt: skip
     shown = plain_text(probe_blocks(report_of(found, [f"case {n}" for n in range(20)])))
     assert "4 × no call, prose instead, 2 of them with no valid call before either" in shown
-    assert "2 cases without a valid call in either view" in shown
+    assert "2 cases wrong in both views" in shown
 
 
 def test_f51_arguments_that_changed_are_listed_with_both_values():
