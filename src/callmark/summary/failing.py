@@ -32,7 +32,14 @@ from callmark.records.report import (
     UnparsedAttempt,
     UnparsedAttempts,
 )
-from callmark.records.results import ListedTrial, Result, Scores, Statement, TrialTraits
+from callmark.records.results import (
+    ListedTrial,
+    Result,
+    Scores,
+    Statement,
+    TrialTraits,
+    list_invented,
+)
 from callmark.records.samples import Expectation, expectation_of
 from callmark.records.statements import GOOD, StatementLabel, Tier
 from callmark.records.trace import UNPARSED
@@ -562,6 +569,10 @@ def failure_kinds(result: Result, flags: Sequence[Statement]) -> tuple[str, ...]
         found.append("malformed call")
     if scores.missing_facts:
         found.append("a required fact is not stated")
+    found += [
+        f"argument from nowhere for `{result.tool_trace[one.call].name}`"
+        for one in list_invented(result)
+    ]
     if not result.model_output.strip():
         found.append("no text in the answer")
     if not scores.privacy_ok:
@@ -575,4 +586,4 @@ def _flag_kind(one: Statement) -> str:
     word = LABELS[one.label].label
     if names:
         return f"{word} for `{names[-1]}`"
-    return f"{word} (rule: {RULES[one.rule].label if one.rule in RULES else one.rule})"
+    return f"{word}: {RULES[one.rule].label if one.rule in RULES else one.rule}"
