@@ -9,7 +9,7 @@ import pytest
 EXAMPLE = Path(__file__).parents[2] / "examples" / "support-log.jsonl"
 KINDS = (
     "1  statements that the tools do not back",
-    "1  deeds that were told and not done",
+    "1  deeds reported but not done",
     "1  arguments that came from nowhere",
     "1  calls that break their schema",
 )

@@ -346,7 +346,8 @@ def _facts(report: Report, *, verbose: bool) -> Iterator[Block]:
     lost = {"not scored": counts.trials_error, "missing": counts.trials_missing}
     told = "".join(f", {count} {what}" for what, count in lost.items() if count)
     verb = "needs" if counts.eligible == 1 else "need"
-    need = f" ({counts.eligible} {verb} a tool)" if counts.eligible else ""
+    scored = " of those scored" if told else ""  # what was lost is of no kind
+    need = f" ({counts.eligible}{scored} {verb} a tool)" if counts.eligible else ""
     first, *others = (*time_texts(report), "")
     took = f"{first}{told}" if first else f"{count_of(counts.trials, 'trial')}{told}"
     yield line(f"{count_of(counts.samples, 'sample')}{need}, {took}", indent=2)
@@ -469,6 +470,8 @@ def _errors(report: Report) -> Iterator[Block]:
     yield line(f"trials that were not scored ({report.errors.count})", "strong")
     for failed in report.errors.first[:SHOWN_ERRORS]:
         yield line(f"{failed.sample_id} trial {failed.trial}: {failed.error}", indent=2)
+    if report.errors.count > SHOWN_ERRORS:
+        yield line(f"and {report.errors.count - SHOWN_ERRORS} more", "quiet", indent=2)
 
 
 def _next(steps: Sequence[str]) -> Iterator[Block]:

@@ -275,12 +275,12 @@ def test_a_pass_on_observed_samples_takes_ten_lines():
 
 def test_why_nothing_could_be_judged_is_said_once_with_the_flag_to_give():
     few = "9 samples behind it, 15 are needed (min_eligible_for_gates)"
-    why = f"no gate on the model's calls or statements could be judged: {few}"
+    why = f"no gate on right calls or true statements could be judged: {few}"
     gates = (outcome("call_f1_macro", "inconclusive", reason=few),)
     record = report(verdict="inconclusive", verdict_reason=why, gates=gates)
     told = "9 samples behind it, 15 are needed (--min-eligible-for-gates)"
     first, *others = shown(record).splitlines()
-    assert first == "INCONCLUSIVE  no gate on the model's calls or statements could be judged"
+    assert first == "INCONCLUSIVE  no gate on right calls or true statements could be judged"
     assert [row for row in others if "needed" in row] == [f"  right calls: {told}"]
     alone = plain_text([verdict_line(record)])
     assert alone.endswith(f"could be judged: {told}\n")
