@@ -176,9 +176,10 @@ def check_allowed(offers: Offers) -> list[str]:
     ]
 
 
-def check_tools(dataset: Dataset, offers: Offers) -> list[str]:
+def check_tools(dataset: Dataset, offers: Offers, *, are_live: bool = False) -> list[str]:
     """Refuses samples that name tools nobody has, and warns of expected calls that no model could
-    make because their tool is not offered."""
+    make because their tool is not offered. `are_live`: the tools are those of a recording, which
+    may be about others than a dataset expects."""
     registry = offers.registry
     known = ", ".join(map(quote_name, registry.names)) or "none"
     facts = dataset.facts
@@ -204,7 +205,7 @@ def check_tools(dataset: Dataset, offers: Offers) -> list[str]:
         if registry.resolve(name) not in offers.allowed and name not in facts.brought
     }
     unknown = [name for name in unoffered if registry.resolve(name) is None]
-    if unknown and len(unknown) == len(facts.tools):
+    if unknown and len(unknown) == len(facts.tools) and not are_live:
         # Whatever a model did, it would fail: that is no finding about the model.
         raise BadInput(
             [
