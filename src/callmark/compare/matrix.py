@@ -19,7 +19,7 @@ from callmark.compare.sides import Side
 from callmark.errors import UsageError
 from callmark.records.report import Metric
 from callmark.records.seams import Progress
-from callmark.store.runs import is_report
+from callmark.store.runs import is_report, unfinished
 from callmark.summary.metrics import Made, Subset
 
 WORST_FIRST: tuple[Decision, ...] = ("regression", "inconclusive", "non_inferior")
@@ -32,7 +32,7 @@ def compare_many(
     check_primary(options.primary)
     for lines in runs:
         if is_report(lines.path):
-            raise UsageError(
+            raise unfinished(lines.path.parent) or UsageError(
                 f"{lines.path}: is a report, and only two of those can be compared;"
                 " of three and more runs name the results"
             )

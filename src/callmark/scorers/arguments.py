@@ -46,6 +46,8 @@ _PROSE = frozenset(
     instruction instructions explanation keywords search request task goal plan todo todos
     """.split()
 )
+# A list that a model keeps for itself: whatever stands below is its own.
+_PLANS = frozenset("plan todo todos".split())
 # What a model writes or makes: a path that it chooses is no invention, an address in it may be one.
 _PROGRAM = frozenset(
     """
@@ -100,6 +102,11 @@ class _Leaf(NamedTuple):
     def words(self) -> tuple[str, ...]:
         named = [key for key in self.keys if key is not None]
         return key_words(named[-1]) if named else ()
+
+    @property
+    def is_planned(self) -> bool:
+        above = (key for key in self.keys[:-1] if key is not None)
+        return None in self.keys and any(fold(key) in _PLANS for key in above)
 
 
 class _Found(NamedTuple):
@@ -171,6 +178,12 @@ class _Tracer:
         self._told: dict[tuple[str | None, ...], ToldWords] = {}
 
     @cached_property
+    def _programs(self) -> str:
+        """The code and commands of the call."""
+        texts = (one.value for one in self._leaves if one.words and one.words[-1] in _PROGRAM)
+        return "\n".join(text for text in texts if isinstance(text, str))
+
+    @cached_property
     def _shown(self) -> ShownTexts:
         return self._open_shown()
 
@@ -234,6 +247,8 @@ class _Tracer:
     ) -> _Found | None:
         """In the model's own words: only the values in it can be invented."""
         words = leaf.words
+        if leaf.is_planned:
+            return _Found("derived", "its own plan")
         if words and words[-1] in _PROGRAM:
             kinds: tuple[str, ...] = ("url", "email")
         elif (words and words[-1] in _PROSE) or len(tokens) >= _LONG_WORDS or len(text) > _LONG:
@@ -243,7 +258,12 @@ class _Tracer:
         right = {at for at, one in find_equations(text, values).items() if one.holds}
         stated: list[int] = []
         for at, value in enumerate(values):
-            is_fine = value.kind not in kinds or at in right or _is_trivial(value)
+            is_fine = (
+                value.kind not in kinds
+                or at in right
+                or _is_trivial(value)
+                or value.text in self._programs  # what the call does is told beside it
+            )
             if not is_fine and not self._rests_on(value, stated):
                 return _Found("invented", value.text)
             stated += value.readings[:1]
