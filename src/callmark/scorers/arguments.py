@@ -249,21 +249,19 @@ class _Tracer:
         words = leaf.words
         if leaf.is_planned:
             return _Found("derived", "its own plan")
+        beside = ""
         if words and words[-1] in _PROGRAM:
             kinds: tuple[str, ...] = ("url", "email")
         elif (words and words[-1] in _PROSE) or len(tokens) >= _LONG_WORDS or len(text) > _LONG:
             kinds = ("url", "email", "moment", "number", "identifier")
+            beside = self._programs  # what the call does is told beside it
         else:
             return None
         right = {at for at, one in find_equations(text, values).items() if one.holds}
         stated: list[int] = []
         for at, value in enumerate(values):
-            is_fine = (
-                value.kind not in kinds
-                or at in right
-                or _is_trivial(value)
-                or value.text in self._programs  # what the call does is told beside it
-            )
+            is_fine = value.kind not in kinds or at in right or _is_trivial(value)
+            is_fine = is_fine or value.text in beside
             if not is_fine and not self._rests_on(value, stated):
                 return _Found("invented", value.text)
             stated += value.readings[:1]
