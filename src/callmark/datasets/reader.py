@@ -310,7 +310,10 @@ class PartOfDataset(Dataset):
 _LISTED_KEYS = 20
 _KEPT_KEYS = 1000  # somebody may have used ids as keys
 _MOST_MORE = _KEPT_KEYS - _LISTED_KEYS
-_NO_HEADER = "{name}: no header line: nothing says which tools, fixtures and gates it was made for"
+_NO_HEADER = (
+    "{name}: no header line: nothing says which tools and fixtures it was made for;"
+    " `callmark dataset seal` writes one"
+)
 
 
 def open_dataset(path: Path | Literal["-"], note: NoteItem | None = None) -> Dataset:
