@@ -164,5 +164,6 @@ def test_what_no_model_could_repeat_is_rejected_by_a_command_to_copy(callmark):
     played = callmark("run", "--in", "logs.jsonl", *files, "--model", "logs.answers.jsonl").stdout
     # Of what was observed, what a firm rule flagged is not accepted with the rest.
     assert "accept logs.jsonl --all --reject cancel-it: what" in " ".join(played.split())
-    callmark("dataset", "accept", "logs.jsonl", "--all", "--reject", "send-invoice")
+    accepted = callmark("dataset", "accept", "logs.jsonl", "--all", "--reject", "send-invoice")
+    assert f"\nnext: callmark run --in logs.jsonl {' '.join(files)} --runner" in accepted.stdout
     assert "accept" not in callmark("verify", "logs.jsonl", *files).stdout

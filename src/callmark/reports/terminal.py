@@ -329,7 +329,7 @@ def _open(report: Report, results: str | None) -> Iterator[Block]:
     short = {name: one for name, one in report.failing.items() if name in binding and one.count}
     ids = tuple(dict.fromkeys(sample_id for one in short.values() for sample_id in one.sample_ids))
     if ids:
-        yield line(f"to look at for {labels_of(list(short)[:SHOWN_GATES])}:", indent=2)
+        yield line(f"for {labels_of(list(short)[:SHOWN_GATES])}:", indent=2)
     yield from _look(Failing(len(ids), ids), results)
 
 
