@@ -439,7 +439,7 @@ def _scores(scores: Scores, missing: Sequence[str]) -> Iterator[Block]:
         yield TextLine((Cell(f"{describe_check(check)}: "), said), indent=2)
     if scores.changes is not UNSET:
         became = "changed" if scores.changes else "unchanged"
-        yield line(f"{became}, beside what was observed", "warn" if scores.changes else "plain")
+        yield line(f"{became} from what was observed", "warn" if scores.changes else "plain")
         yield from (line(change, "warn", indent=2) for change in scores.changes)
     if scores.call_f1 is not None:
         yield line(f"call F1: {round_text(scores.call_f1)}")

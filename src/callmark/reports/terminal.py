@@ -445,7 +445,7 @@ def _changed(report: Report, texts: Sequence[str], results: str | None) -> Itera
     if changed is None or not texts:
         return
     yield line()
-    yield line(f"changed beside what was observed ({changed.count}), not wrong yet", "strong")
+    yield line(f"changed from what was observed ({changed.count}), not wrong yet", "strong")
     for text in texts[:SHOWN_CHANGES]:
         yield line(one_line(text, LONGEST_FLAG), indent=2)
     if changed.count > SHOWN_CHANGES:
