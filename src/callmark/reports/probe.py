@@ -569,7 +569,7 @@ def next_blocks(report: ProbeReport, kept: Path | None, page: Path | None) -> It
         shown = "".join(f" {number}" for number in list(worth)[:SHOWN_NEXT])
         yield command(f"callmark show {shlex.quote(str(kept))}{shown}", indent=2)
     if any(one.result.decision == "inconclusive" for one in report.results):
-        yield line("callmark probe --plan 10: how many cases decide a drop of 10 %", indent=2)
+        yield line("callmark probe --plan 10: how many cases find a drop of 10 points", indent=2)
 
 
 def _all_cases(report: ProbeReport) -> list[NumberedCase]:
