@@ -173,31 +173,36 @@ _BOUNDS = {">=": "of at least", "<=": "of at most", ">": "above", "<": "below"}
 
 
 class Problems:
-    """Collects `where: what is wrong`. All are counted; as many are kept as a person will read, of
-    the same mistake in every line the first ones."""
+    """Collects `where: what is wrong`. All are counted; as many are kept as a person will read."""
 
     def __init__(self) -> None:
         self.found: list[str] = []
         self.count = 0
+        self._repeated: set[str] = set()
         self._same: Counter[str] = Counter()
 
     def add(self, where: str, what: str | Iterable[str]) -> None:
         """`where` "": the sentences say it themselves."""
         for sentence in (what,) if isinstance(what, str) else what:
             self.count += 1
-            self._same[sentence] += 1
-            if self.count <= MAX_PROBLEMS and self._same[sentence] <= MAX_SAME:
+            if self.count <= MAX_PROBLEMS:
+                self._same[sentence] += 1
                 self.found.append(f"{where}: {sentence}" if where else sentence)
+                if self._same[sentence] > MAX_SAME:
+                    self._repeated.add(self.found[-1])
 
     @property
     def is_enough(self) -> bool:
         return self.count >= MAX_PROBLEMS
 
     def raise_if_any(self) -> None:
-        if self.found:
-            left = sum(max(0, count - MAX_SAME) for count in self._same.values())
+        """Of the same mistake in every line the first ones are told."""
+        told = [one for one in self.found if one not in self._repeated]
+        if len(told) < len(self.found):
             more = "at least " if self.is_enough else ""
-            raise BadInput([*self.found, *([f"and {more}{left} more like these"] if left else ())])
+            told.append(f"and {more}{len(self.found) - len(told)} more like these")
+        if told:
+            raise BadInput(told)
 
 
 def refuse_problems(where: str, what: Iterable[str]) -> None:
