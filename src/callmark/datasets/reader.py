@@ -471,8 +471,8 @@ def _other_form(line: Line, name: str) -> str | None:
             'seems to be CSV; write each row as {"prompt": …, "metadata": {…}}, for example with'
             " Python's csv.DictReader and json.dumps"
         )
-    elif not text.startswith(b"{"):
-        what = f"begins with {show_value(text[:_SHOWN].decode('utf-8', 'replace'))}"
+    elif not text.startswith(b"{") and text.isascii():
+        what = f"begins with {show_value(text[:_SHOWN].decode())}"
     else:
         return None
     place = f"{name}:{line.number}"
