@@ -146,7 +146,7 @@ def allowlist(path: Path | None = None) -> tuple[str, ...]:
 def load_registry_file(path: Path) -> RegistryFile:
     """The specs of a registry: what a JSON file holds, or {name: spec} of a folder of them."""
     if not path.is_dir():
-        file = _read_json(path)
+        file = _read_json(path, " (a file of tools is one JSON value: see `callmark tools`)")
         return RegistryFile(file.value, file.place)
     found: dict[str, Json] = {}
     origin: dict[str, tuple[JsonFile, PathInJson]] = {}
@@ -202,13 +202,14 @@ def _name_of(spec: Json) -> str | None:
     return name if isinstance(name, str) and name else None
 
 
-def _read_json(path: Path) -> JsonFile:
-    """One JSON value. A name that stands there twice is refused: one of the two would be lost."""
+def _read_json(path: Path, else_what: str = "") -> JsonFile:
+    """One JSON value. A name that stands there twice is refused: one of the two would be lost.
+    `else_what`: what is said of something else."""
     data = read_input(path).removeprefix(b"\xef\xbb\xbf")
     try:
         file = JsonFile(path, parse_json(data), data.decode())
     except NotJson as error:
-        raise BadInput(f"{path}:{error.line}: {error}") from None
+        raise BadInput(f"{path}:{error.line}: {error}{else_what}") from None
     repeated = repeated_name(file.text)
     if repeated is not None:
         (*_, name), line, before = repeated

@@ -13,6 +13,7 @@ from callmark.cli import main
 from callmark.records.report import ReportHeader
 from callmark.records.statements import RULES
 from callmark.reports.html.page import write_run_page
+from callmark.resources import demo_paths
 from callmark.summary.gates import wanted_text
 from callmark.summary.metrics import label_of, label_words, rule_words, sentence_of
 from callmark.summary.summary import Summariser
@@ -489,6 +490,29 @@ def test_f58_like_failures_are_told_together_and_lead_to_their_samples(browser, 
     )
     browser.wait("document.body.dataset.view === 'samples'")
     assert browser.texts(".row .id") == ["other-record"]
+
+
+def test_a_run_that_failed_shows_what_failed_before_its_warnings(browser, tmp_path):
+    paths = demo_paths()
+    without_header = paths.dataset.read_text("utf-8").partition("\n")[2]
+    (tmp_path / "data.jsonl").write_text(without_header, "utf-8")
+    words = ["run", "--runner", "replay", "--in", tmp_path / "data.jsonl", "--quiet"]
+    words += ["--fixtures", paths.fixtures, "--model", paths.answers]
+    orders = []
+    for gate, code in (("call_f1_macro=1", 1), ("call_f1_macro=0", 0)):
+        out = tmp_path / gate
+        more = ["--gate", gate, "--gate", "json_args_valid_rate=0", "--out", out / "results.jsonl"]
+        found = main([str(word) for word in (*words, *more)])
+        browser.open(out / "report.html")
+        titles = browser.texts("#overview h2")
+        orders.append((found == code, titles.index("Warnings"), titles[:3]))
+    failed, passed = orders
+    assert failed == (
+        True,
+        2,
+        ["Failures and flags by kind", "Gates that did not pass", "Warnings"],
+    )
+    assert passed[:2] == (True, 0)
 
 
 def test_each_label_and_rule_is_counted_and_is_a_filter(browser, stated_page):

@@ -9,7 +9,7 @@ import pytest
 EXAMPLE = Path(__file__).parents[2] / "examples" / "support-log.jsonl"
 KINDS = (
     "1  statements that the tools do not back",
-    "1  deeds that were told and not done",
+    "1  deeds reported but not done",
     "1  arguments that came from nowhere",
     "1  calls that break their schema",
 )
@@ -154,3 +154,16 @@ def test_places_are_named_within_the_folder_that_was_given(callmark, tmp_path):
     said = callmark("score", logs).stdout
     [row] = [row for row in said.splitlines() if row.startswith("  no_answer")]
     assert row.split()[:3] == ["no_answer", "1", "old/b.jsonl:1"]
+
+
+def test_what_no_model_could_repeat_is_rejected_by_a_command_to_copy(callmark):
+    callmark("dataset", "import", EXAMPLE, "--expect", "observed", "--out", "logs.jsonl")
+    files = ("--registry", "logs.tools.json", "--fixtures", "logs.fixtures")
+    told = " ".join(callmark("verify", "logs.jsonl", *files).stdout.split())
+    assert "callmark dataset accept logs.jsonl --all --reject send-invoice: right, but" in told
+    played = callmark("run", "--in", "logs.jsonl", *files, "--model", "logs.answers.jsonl").stdout
+    # Of what was observed, what a firm rule flagged is not accepted with the rest.
+    assert "accept logs.jsonl --all --reject cancel-it: what" in " ".join(played.split())
+    accepted = callmark("dataset", "accept", "logs.jsonl", "--all", "--reject", "send-invoice")
+    assert f"\nnext: callmark run --in logs.jsonl {' '.join(files)} --runner" in accepted.stdout
+    assert "accept" not in callmark("verify", "logs.jsonl", *files).stdout

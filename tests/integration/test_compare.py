@@ -224,6 +224,9 @@ def test_a_report_and_results_do_not_go_together(runs):
         callmark.compare(good / "report.json", worse)
     with pytest.raises(UsageError, match="--common"):
         callmark.compare(good / "report.json", worse / "report.json", common=True)
+    (good / "results.jsonl").rename(good / "results.jsonl.journal")
+    with pytest.raises(BadInput, match="the run is not finished"):
+        callmark.compare(good, worse)
 
 
 def test_what_is_neither_is_refused_by_name(runs, tmp_path):

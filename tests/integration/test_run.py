@@ -294,7 +294,9 @@ def test_f23_a_word_in_the_prompt_takes_no_points_from_a_right_answer(project):
 def test_f23_show_names_the_extractor_and_why(project, capsys):
     project.run()
     assert main(["show", str(project.out), "s000"]) == 0
-    assert "read with claims (nothing asks the model for Integration:)" in capsys.readouterr().out
+    assert (
+        "read with claims (no prompt asks for lines with Integration:)" in capsys.readouterr().out
+    )
     project.write(read_items(project), header={"span_extractor": "marker"})
     project.run()
     assert main(["show", str(project.out), "s000"]) == 0

@@ -395,5 +395,15 @@ def test_bad_input_is_named_by_file_line_and_field(dataset):
         dataset.verify(out=str(dataset.path))
     with pytest.raises(BadInput, match="is not a tool in the registry"):
         dataset.verify([good(0, metadata={"tools": ["fly"]})])
+    with pytest.raises(BadInput, match=r"expects calls of 'fly', and .* with --registry"):
+        dataset.verify([good(0, metadata={"call_sequence": [{"name": "fly"}]})])
     with pytest.raises(BadInput, match="has a header, but no items"):
         dataset.verify([])
+
+
+def test_a_tool_that_only_some_expect_and_nobody_has_is_a_warning_with_what_was_meant(dataset):
+    outcome = dataset.verify(
+        [*items(), good(90, metadata={"call_sequence": [{"name": "web.serch", "arguments": {}}]})]
+    )
+    [told] = [one for one in outcome.report.warnings if "web.serch" in one and "expected" in one]
+    assert told.endswith("the registry has no such tool; did you mean web.search?")

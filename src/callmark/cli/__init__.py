@@ -26,7 +26,7 @@ CONTENTS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "evaluate": {
         "run": ("callmark.cli.run", "run a dataset, score the answers, judge the gates"),
-        "score": ("callmark.cli.score", "score recorded answers or conversations again"),
+        "score": ("callmark.cli.score", "score logs, conversations or recorded answers"),
         "show": ("callmark.cli.show", "one conversation with its calls and its evidence"),
         "label": ("callmark.cli.label", "draw statements of a run for a person to judge"),
         "agree": ("callmark.cli.agree", "are the flags right? precision and recall of each rule"),
@@ -50,7 +50,7 @@ CONTENTS: dict[str, dict[str, tuple[str, str]]] = {
         "dataset stats": ("callmark.cli.dataset_stats", "what it holds, which gates it decides"),
         "dataset diff": ("callmark.cli.dataset_diff", "samples that are new, gone or changed"),
         "dataset add": ("callmark.cli.dataset_add", "a trial of a run becomes a sample"),
-        "dataset accept": ("callmark.cli.dataset_accept", "what was observed is right"),
+        "dataset accept": ("callmark.cli.dataset_accept", "say that what was observed is right"),
         "dataset seal": ("callmark.cli.dataset_seal", "pin items, tools and fixtures by hash"),
     },
     "fixtures": {
@@ -59,8 +59,11 @@ CONTENTS: dict[str, dict[str, tuple[str, str]]] = {
             "ask live tools once, keep the answers",
         ),
         "fixtures serve": ("callmark.cli.fixtures_serve", "the recorded answers as an MCP server"),
-        "fixtures check": ("callmark.cli.fixtures_check", "do the recorded tool answers answer?"),
-        "fixtures suggest": ("callmark.cli.fixtures_suggest", "turn a run's misses into lines"),
+        "fixtures check": (
+            "callmark.cli.fixtures_check",
+            "is every expected call answered?",
+        ),
+        "fixtures suggest": ("callmark.cli.fixtures_suggest", "turn a run's misses into fixtures"),
     },
     "this machine": {
         "doctor": ("callmark.cli.doctor", "is everything installed and readable?"),

@@ -55,7 +55,7 @@ def build_parser() -> CommandParser:
         type=Path,
         nargs="?",
         metavar="RUN",
-        help="the run that they are of (default: what FILE.key.json says)",
+        help="the run they were drawn from (default: what FILE.key.json says)",
     )
     parser.add_argument(
         "--labels",
@@ -72,7 +72,7 @@ def build_parser() -> CommandParser:
         "--write-tiers",
         type=Path,
         metavar="FILE",
-        help="put the tiers that the verdicts carry into this settings file",
+        help="write the tiers that follow from the verdicts into this settings file",
     )
     section.add_argument(
         "--judgements",

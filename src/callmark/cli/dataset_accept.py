@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from callmark.errors import UsageError
 from callmark.reports.layout import line, write
 
 SHOWN = 5
+BESIDE = (".tools.json", ".fixtures")
 
 
 def build_parser() -> CommandParser:
@@ -105,8 +107,19 @@ def main(arguments: list[str]) -> int:
                 " by name if no call is right."
             )
         )
+    if done.accepted:
+        blocks.append(line(f"next: {_run_command(place)}", "quiet"))
     write(blocks, sys.stdout)
     return 0
+
+
+def _run_command(dataset: Path) -> str:
+    """With what an import leaves beside its dataset."""
+    tools, fixtures = (dataset.with_name(f"{dataset.stem}{end}") for end in BESIDE)
+    given = f" --registry {shlex.quote(str(tools))}" if tools.is_file() else ""
+    given += f" --fixtures {shlex.quote(str(fixtures))}" if fixtures.is_dir() else ""
+    asked = "--runner openai_http --base-url URL --model NAME"
+    return f"callmark run --in {shlex.quote(str(dataset))}{given} {asked}"
 
 
 def _named(ids: tuple[str, ...]) -> str:

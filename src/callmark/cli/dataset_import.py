@@ -328,7 +328,7 @@ def unmapped_blocks(report: ImportReport) -> Iterator[Block]:
     if not report.unmapped:
         return
     yield line()
-    yield line("not mapped as it is:", "warn")
+    yield line("not imported exactly as it was:", "warn")
     several = any(place.source for kind in report.unmapped for place in kind.places)
     folder = _common_folder(report)
     yield Table(

@@ -119,8 +119,9 @@ def _calls(options: argparse.Namespace) -> Iterator[PlannedCall]:
 def _print(done: Recorded, kept: Keeping, mode: Mode) -> None:
     from callmark.records.jsontext import canonical_json
 
+    repeated = f" {done.repeated} repeated," if done.repeated else ""
     print(
-        f"{kept.folder}: {done.planned} calls: {done.known} known, {done.calls} asked,"
+        f"{kept.folder}: {done.planned} calls: {done.known} known,{repeated} {done.calls} asked,"
         f" {done.written} answers written, {_without_fixture(done)} without a fixture"
     )
     for text in done.warnings:

@@ -51,7 +51,7 @@ def build_parser() -> CommandParser:
         type=Path,
         default=Path("labels.jsonl"),
         metavar="FILE",
-        help="where they are written (default: labels.jsonl); one that exists is gone on with",
+        help="where they are written (default: labels.jsonl); an existing file is continued",
     )
     parser.add_argument(
         "--second", action="store_true", help="you are the second reader: sets verdict_2"

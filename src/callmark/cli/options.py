@@ -72,7 +72,8 @@ INPUTS: Group = {
 RUNNER: Group = {
     "--runner": {
         "metavar": "NAME",
-        "help": "what answers the prompts; `replay` plays recorded answers",
+        "help": "who answers: `openai_http`, `openai_responses` or `anthropic_messages` (a server),"
+        " `hf_local` (a checkpoint), `replay` (recorded answers)",
     },
     "--model": {"metavar": "NAME", "help": "model name or path; for replay, the file of answers"},
     "--max-turns": {

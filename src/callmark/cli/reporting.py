@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from callmark.summary.failing import StatementList
 
 READ_TRIALS = 1000  # whose statements a terminal counts
+SHOWN_REJECTED = 3  # samples with a wrong statement, in a command to copy
 
 
 class RunPaths(NamedTuple):
@@ -118,8 +119,10 @@ def first_changes(report: Report, places: RunPaths) -> list[str]:
 
 def explained_misses(report: Report, places: RunPaths) -> list[str]:
     """The first different calls without a fixture, each with the fixture that came nearest."""
-    if not report.misses.count or places.fixtures is None:
+    if not report.misses.count:
         return []
+    if places.fixtures is None:
+        return ["no fixtures were given: name their folder with --fixtures"]
     from callmark.broker.broker import ToolBroker
     from callmark.broker.nearest import explain_miss
     from callmark.records.jsontext import canonical_json
@@ -141,7 +144,7 @@ def explained_misses(report: Report, places: RunPaths) -> list[str]:
 
 
 def _next_steps(report: Report, places: RunPaths) -> Iterator[str]:
-    from callmark.summary.metrics import UNCHANGED
+    from callmark.summary.metrics import FLAGGED, UNCHANGED
 
     if places.page is not None:
         yield f"{places.page}: every sample in a browser"
@@ -161,8 +164,12 @@ def _next_steps(report: Report, places: RunPaths) -> Iterator[str]:
     # Where some are accepted, somebody has asked for it and was told what is left, and why.
     is_observed = observed is not None and observed.n == report.counts.samples
     if places.dataset is not None and is_observed and _can_be_accepted(Path(places.results)):
-        accept = f"callmark dataset accept {shlex.quote(places.dataset)} --all"
-        yield f"{accept}: what was observed is right"
+        flagged = report.failing.get(FLAGGED)
+        wrong = () if flagged is None else flagged.sample_ids[:SHOWN_REJECTED]
+        rejects = "".join(f" --reject {shlex.quote(sample_id)}" for sample_id in wrong)
+        but = ", but for what was flagged" if wrong else ""
+        accept = f"callmark dataset accept {shlex.quote(places.dataset)} --all{rejects}"
+        yield f"{accept}: what was observed is right{but}"
 
 
 def _can_be_accepted(results: Path) -> bool:

@@ -199,6 +199,7 @@ def build_parser() -> CommandParser:
         flags win.
         """,
         """
+        callmark run --in eval.jsonl --fixtures fixtures/ --runner openai_http --model my-model
         callmark run --in dataset.jsonl --fixtures fixtures/ --runner replay --model answers.jsonl
         callmark run --only search-rope-01 --name one
         callmark run --baseline baseline.jsonl --junit junit.xml

@@ -349,6 +349,8 @@ def _log_blocks(imported: ImportReport, config: RunConfig) -> Iterator[Block]:
             yield line(f"{kind.count:>5}  {kind.what}", "warn" if kind.count else "plain")
             for place in kind.first:
                 yield line(place, indent=9)
+            if left := kind.count - len(kind.first):
+                yield line(f"and {left} more", "quiet", indent=9)
             if kind.to_look_at:
                 yield show_command(config.out, kind.to_look_at, indent=9)
         if found.to_look_at:

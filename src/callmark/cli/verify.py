@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +19,7 @@ from callmark.cli.options import (
     flags_given,
 )
 from callmark.cli.reporting import (
+    SHOWN_REJECTED,
     RunPaths,
     add_detail_options,
     add_form_options,
@@ -26,6 +29,7 @@ from callmark.cli.reporting import (
 
 if TYPE_CHECKING:
     from callmark.config import RunConfig
+    from callmark.records.report import Report
 
 READ: Group = {flag: settings for flag, settings in INPUTS.items() if flag != "--in"}
 SCORED: Group = {flag: settings for flag, settings in SCORING.items() if flag != "--privacy-echo"}
@@ -110,8 +114,29 @@ def main(arguments: list[str]) -> int:
         fixtures=config.fixtures,
         registry=config.registry,
     )
-    present(outcome.report, places, quiet=options.quiet, verbose=options.verbose)
+    more = () if options.quiet else tuple(_next_steps(outcome.report, options.dataset))
+    present(outcome.report, places, quiet=options.quiet, verbose=options.verbose, more=more)
     return outcome.exit_code
+
+
+def _next_steps(report: Report, dataset: str) -> Iterator[str]:
+    """What a log shows and no model could repeat is rejected, not mended."""
+    from callmark.datasets.reader import open_dataset
+    from callmark.run.expectations import CALLS
+
+    failing = report.failing.get(CALLS)
+    if failing is None or dataset == "-":
+        return
+    with open_dataset(Path(dataset)) as opened:
+        wrong = [
+            sample.sample_id
+            for sample in opened.samples()
+            if sample.expectation.observed and sample.sample_id in failing.sample_ids
+        ]
+    if wrong:
+        rejects = "".join(f" --reject {shlex.quote(one)}" for one in wrong[:SHOWN_REJECTED])
+        accept = f"callmark dataset accept {shlex.quote(dataset)} --all{rejects}"
+        yield f"{accept}: right, but for what no model could repeat"
 
 
 def _config_of(options: argparse.Namespace) -> RunConfig:

@@ -67,7 +67,7 @@ from callmark.store.files import (
     result_at,
 )
 from callmark.store.run_index import SMALLEST, read_index
-from callmark.store.runs import file_of, is_report
+from callmark.store.runs import file_of, is_report, unfinished
 from callmark.store.spending import Measured, average_spending, read_spending
 from callmark.summary.gates import is_measure
 from callmark.summary.metrics import CrossScore, Made, Subset
@@ -331,7 +331,7 @@ def compare_runs(
         return compare_reports(path_a, path_b, options)
     if any(kinds):
         report, results = (path_a, path_b) if kinds[0] else (path_b, path_a)
-        raise BadInput(
+        raise unfinished(report.parent) or BadInput(
             f"{report}: is a report, {results} are results: name the results of both"
             " (paired), or both reports (differences only)"
         )
@@ -543,7 +543,7 @@ def compare_many(
     check_primary(options.primary)
     for lines in runs:
         if is_report(lines.path):
-            raise UsageError(
+            raise unfinished(lines.path.parent) or UsageError(
                 f"{lines.path}: is a report, and only two of those can be compared;"
                 " of three and more runs name the results"
             )

@@ -310,7 +310,10 @@ class PartOfDataset(Dataset):
 _LISTED_KEYS = 20
 _KEPT_KEYS = 1000  # somebody may have used ids as keys
 _MOST_MORE = _KEPT_KEYS - _LISTED_KEYS
-_NO_HEADER = "{name}: no header line: nothing says which tools, fixtures and gates it was made for"
+_NO_HEADER = (
+    "{name}: no header line: nothing says which tools and fixtures it was made for;"
+    " `callmark dataset seal` writes one"
+)
 
 
 def open_dataset(path: Path | Literal["-"], note: NoteItem | None = None) -> Dataset:
@@ -468,12 +471,15 @@ def _other_form(line: Line, name: str) -> str | None:
             'seems to be CSV; write each row as {"prompt": …, "metadata": {…}}, for example with'
             " Python's csv.DictReader and json.dumps"
         )
+    elif not text.startswith(b"{") and text.isascii():
+        what = f"begins with {show_value(text[:_SHOWN].decode())}"
     else:
         return None
     place = f"{name}:{line.number}"
     return f"{place}: a dataset has one JSON object on each line, but this {what}"
 
 
+_SHOWN = 40
 _TABLES = (b"PAR1", b"PK\x03\x04")
 _NAME = re.compile(r"[\w .-]*")
 

@@ -53,18 +53,24 @@ def find_baseless(
         if _is_loose(one, outline.text):
             turn, sentence = turn_at(one.start), outline.sentence_at(one.start)
             if loose[turn] >= max(FEWEST_LOOSE, based[turn]):
-                because = f"as with {loose[turn]} of the {loose[turn] + based[turn]} values here"
+                because = _of_turn(loose[turn], based[turn])
             elif (
                 loose[sentence] >= FEWEST_LOOSE
                 and not based[sentence]
                 and _is_foreign(outline.text, sentence, known, loose[sentence] - FEWEST_LOOSE)
             ):
-                because = "as with all values and words of its sentence"
+                because = "nothing else in its sentence is in a result"
         if because:
             one = one._replace(rule="baseless", because=f"{one.because}; {because}")
         elif one.start in unfollowed:
             one = one._replace(label="unchecked", rule="worked out", because="")
         yield one
+
+
+def _of_turn(loose: int, based: int) -> str:
+    if not based:
+        return f"none of the {loose} values here is in a result"
+    return f"{loose} of the {loose + based} values here are in no result"
 
 
 def _unfollowed(outline: Outline, findings: Sequence[StatementFinding]) -> set[int]:

@@ -222,6 +222,12 @@ _JOINING = frozenset(
 )
 
 
+@lru_cache(maxsize=12)
+def names_of_month(number: int) -> frozenset[str]:
+    """In all languages that are read without a locale, folded."""
+    return frozenset(name for name, one in _named_forms(None).months.items() if one == number)
+
+
 @lru_cache(maxsize=1)
 def _month_heads() -> frozenset[str]:
     """The first words of all months."""

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any, get_type_hints
 
 import msgspec
@@ -57,18 +58,33 @@ class PythonTools:
 
 def _function(name: str) -> Function:
     module, colon, attribute = name.partition(":")
-    if not (module and colon and attribute):
+    if not module:
         raise UsageError(f"--python {name}: write module:function")
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)  # as `python -m` finds a module of this folder
     try:
-        found = getattr(import_module(module), attribute)
-    except (ImportError, AttributeError) as error:
+        loaded = import_module(module.removesuffix(".py"))
+    except (ImportError, ValueError) as error:
         raise UsageError(f"--python {name}: cannot be loaded: {error}") from None
+    if not (colon and attribute) or module.endswith(".py"):
+        raise UsageError(f"--python {name}: write module:function{_functions_of(loaded)}")
+    if not hasattr(loaded, attribute):
+        raise UsageError(f"--python {name}: there is no {attribute}{_functions_of(loaded)}")
+    found = getattr(loaded, attribute)
     if not inspect.isfunction(found):
         raise UsageError(f"--python {name}: is {type(found).__name__}, a function is needed")
     return found
+
+
+def _functions_of(module: ModuleType) -> str:
+    """Those that it defines itself, as they are given."""
+    found = [
+        f"--python {module.__name__}:{name}"
+        for name, one in vars(module).items()
+        if inspect.isfunction(one) and one.__module__ == module.__name__ and name[0] != "_"
+    ]
+    return f"; there is: {' '.join(found)}" if found else ""
 
 
 def _hints(function: Function) -> dict[str, Any]:

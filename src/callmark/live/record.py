@@ -51,6 +51,7 @@ from callmark.live.recorder import (
 from callmark.records.jsontext import (
     Json,
     NotJson,
+    canonical_json,
     digest,
     parse_json,
     want_list,
@@ -58,7 +59,7 @@ from callmark.records.jsontext import (
     want_text,
 )
 from callmark.records.seams import Hit, Miss, Observed
-from callmark.records.trace import is_mcp_result, json_inside, text_of
+from callmark.records.trace import is_error_result, is_mcp_result, json_inside, text_of
 from callmark.run.offers import GivenTools, Offers
 from callmark.run.prepare import resolve_text
 
@@ -336,12 +337,14 @@ class Keeping(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Recorded(msgspec.Struct, frozen=True, kw_only=True):
-    """What a recording did. `lost` were asked and not answered, `missing` may not be asked, for
-    `unknown` there is no such tool, and `unasked` came after the server had gone."""
+    """What a recording did. `repeated` were asked before in it, `lost` were asked and not answered,
+    `missing` may not be asked, for `unknown` there is no such tool, and `unasked` came after the
+    server had gone."""
 
     planned: int = 0
     calls: int = 0
     known: int = 0
+    repeated: int = 0
     written: int = 0
     lost: tuple[str, ...] = ()
     missing: tuple[NotCalled, ...] = ()
@@ -429,7 +432,7 @@ def record(
     planned = list(calls)
     if mode == "all" and begun.broker is not None:
         _refuse_other_files(planned, begun.broker, keeping.folder)
-    known = seen = 0
+    known = repeated = seen = 0
     lost: list[str] = []
     missing: dict[str, NotCalled] = {}
     unknown: dict[str, NoSuchTool] = {}
@@ -439,6 +442,8 @@ def record(
             match outcome:
                 case Called():
                     pass
+                case Replayed(hit=None):
+                    repeated += 1
                 case Replayed():
                     known += 1
                 case NotCalled(name=name, key=key):
@@ -454,6 +459,7 @@ def record(
         planned=len(planned),
         calls=recorder.calls,
         known=known,
+        repeated=repeated,
         written=written,
         lost=tuple(lost),
         missing=tuple(missing.values()),
@@ -555,6 +561,10 @@ def _remarks(
         yield f"{surrogates.replaced} personal values were replaced by surrogates; {copy}"
         if keeping.plain_results:
             yield "results and report of the run hold them as they are; --redact-pii takes them out"
+    failed = [entry for entry in entries if is_error_result(entry.result)]
+    if failed:
+        are = "answer is an error" if len(failed) == 1 else "answers are errors"
+        yield f"{len(failed)} {are}: {failed[0].name} {canonical_json(failed[0].key)}"
     unmarked = sorted({entry.name for entry in entries if _looks_failed(entry.result)})
     if unmarked:
         names = ", ".join(unmarked)

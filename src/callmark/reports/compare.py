@@ -42,6 +42,7 @@ CHECK_WORD: dict[bool | None, tuple[str, Style]] = {
     False: ("POINT CHECK EXCEEDED", "bad"),
     None: ("POINT CHECK NOT COMPUTABLE", "warn"),
 }
+OTHER_WAYS = "--verbose shows all metrics, by tool, slice and locale; --html FILE both answers"
 SHOWN_IDS = 6
 LONGEST_ID = 60
 GROUPS = {"tool": "by_tool", "slice": "by_slice", "locale": "by_locale"}
@@ -61,7 +62,7 @@ def comparison_blocks(comparison: Comparison, *, verbose: bool = False) -> Itera
     yield from _edits(comparison)
     if not verbose and any(one.difference for one in comparison.exploratory):
         yield line()
-        yield line("--verbose shows the other metrics, by tool, slice and locale too", "quiet")
+        yield line(OTHER_WAYS, "quiet")
 
 
 def decision_line(comparison: Comparison) -> TextLine:

@@ -346,8 +346,8 @@ def _say(pace: Pace, standing: Standing) -> str:
     parts = [f"{pace.rate:.1f}/s"]
     if pace.left is not None:
         parts.append(f"{pace.left} left")
-    found = {"misses": standing.misses, "errors": standing.errors}
-    parts += [f"{count} {what}" for what, count in found.items() if count]
+    found = (("miss", "misses", standing.misses), ("error", "errors", standing.errors))
+    parts += [f"{n} {one if n == 1 else several}" for one, several, n in found if n]
     return "".join(f", {part}" for part in parts)
 
 

@@ -113,7 +113,7 @@ def _arguments(result: Result) -> Iterator[str]:
     for one in list_invented(result):
         entry = result.tool_trace[one.call]
         where = f"{one.path} of call {one.call}, {_call(entry)}"
-        yield f"nobody gave {one.source}, {where}" if one.source else f"nobody gave {where}"
+        yield f"nobody gave “{one.source}” in {where}" if one.source else f"nobody gave {where}"
 
 
 def _calls(result: Result) -> Iterator[str]:
@@ -147,7 +147,7 @@ def _call(entry: TraceEntry) -> str:
 # In the order in which they are told.
 KINDS: dict[str, Callable[[Result], Iterator[str]]] = {
     "statements that the tools do not back": _statements,
-    "deeds that were told and not done": _deeds,
+    "deeds reported but not done": _deeds,
     "arguments that came from nowhere": _arguments,
     "calls that break their schema": _calls,
     "answers with personal data or addresses that nobody gave": _privacy,

@@ -297,7 +297,7 @@ def _result_blocks(
     yield from _failure_lines(evidence)
     yield from _list("lost", _lost(cases), "bad")
     yield from _list("with a wrong tool", _list_invented(cases), "bad")
-    yield from _list("without a valid call in either view", _both_fail(cases), "warn")
+    yield from _list("wrong in both views", _both_fail(cases), "warn")
     yield from _list("with other arguments", _changed(cases), "plain")
     yield from _list("gained", _gained(cases), "good")
 
@@ -420,7 +420,7 @@ class NumberedCase(NamedTuple):
     outcome: CaseOutcome
 
     def __str__(self) -> str:
-        return f"case {self.number}, {one_line(self.name, LONGEST_NAME)}"
+        return f"case {self.number}, {one_line(self.name, LONGEST_NAME).removesuffix('.')}"
 
 
 def _lost(cases: Sequence[NumberedCase]) -> list[str]:
@@ -455,11 +455,8 @@ def _failure_lines(evidence: ProbeEvidence) -> Iterator[Block]:
     yield line()
     yield line("why calls of the tuned model fail", "strong")
     for group in evidence.failures[:SHOWN_GROUPS]:
-        both = (
-            f", {group.num_both_fail} of them with no valid call before either"
-            if group.num_both_fail
-            else ""
-        )
+        some = "" if group.num_both_fail == group.count else f"{group.num_both_fail} of them "
+        both = f", {some}with no valid call before either" if group.num_both_fail else ""
         yield line(f"{group.count} × {one_line(group.cause, LONGEST_CAUSE)}{both}", indent=2)
     if len(evidence.failures) > SHOWN_GROUPS:
         more = evidence.failures[SHOWN_GROUPS:]
@@ -503,6 +500,8 @@ def _standing_of(case: CaseOutcome) -> tuple[str, str, Style]:
     """In a word and in a sentence. A valid call of another tool is no call that was kept."""
     if case.hallucinated and case.tuned.call is not None:
         return "wrong tool", f"wrong tool after the fine-tune: {case.tuned.call.name}", "bad"
+    if case.standing == "both_fail" and case.gold_tool_name is None:
+        return "both fail", "a call in both views, where none was asked for", "warn"
     return case.standing.replace("_", " "), *STANDINGS[case.standing]
 
 
@@ -570,6 +569,8 @@ def next_blocks(report: ProbeReport, kept: Path | None, page: Path | None) -> It
     else:
         shown = "".join(f" {number}" for number in list(worth)[:SHOWN_NEXT])
         yield command(f"callmark show {shlex.quote(str(kept))}{shown}", indent=2)
+    if any(one.result.decision == "inconclusive" for one in report.results):
+        yield line("callmark probe --plan 10: how many cases find a drop of 10 points", indent=2)
 
 
 def _all_cases(report: ProbeReport) -> list[NumberedCase]:

@@ -42,10 +42,10 @@ EXTRACTOR_WHY: dict[ExtractorBy, str] = {
     "flag": "an option says so",
     "config": "the settings file says so",
     "header": "the dataset's header says so",
-    "wrapper": "the prompt wrapper asks for Integration:",
-    "system_message": "a system message asks for Integration:",
-    "teacher_text": "teacher_text has Integration:",
-    "default": "nothing asks the model for Integration:",
+    "wrapper": "the prompt wrapper asks for lines with Integration:",
+    "system_message": "a system message asks for lines with Integration:",
+    "teacher_text": "teacher_text has lines with Integration:",
+    "default": "no prompt asks for lines with Integration:",
 }
 STATUS_STYLE: dict[EntryStatus, Style] = {
     "ok": "good",
@@ -116,7 +116,7 @@ def _conversation(result: Result, limit: int | None) -> Iterator[Block]:
     nobody_gave: dict[int, list[str]] = {}
     for one in list_invented(result):
         told = (
-            f"nobody gave {one.source}, in {one.path}" if one.source else f"nobody gave {one.path}"
+            f"nobody gave “{one.source}” in {one.path}" if one.source else f"nobody gave {one.path}"
         )
         nobody_gave.setdefault(one.call, []).append(told)
     if result.turns is None:
@@ -439,7 +439,7 @@ def _scores(scores: Scores, missing: Sequence[str]) -> Iterator[Block]:
         yield TextLine((Cell(f"{describe_check(check)}: "), said), indent=2)
     if scores.changes is not UNSET:
         became = "changed" if scores.changes else "unchanged"
-        yield line(f"{became}, beside what was observed", "warn" if scores.changes else "plain")
+        yield line(f"{became} from what was observed", "warn" if scores.changes else "plain")
         yield from (line(change, "warn", indent=2) for change in scores.changes)
     if scores.call_f1 is not None:
         yield line(f"call F1: {round_text(scores.call_f1)}")

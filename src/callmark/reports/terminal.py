@@ -332,7 +332,7 @@ def _open(report: Report, results: str | None) -> Iterator[Block]:
     short = {name: one for name, one in report.failing.items() if name in binding and one.count}
     ids = tuple(dict.fromkeys(sample_id for one in short.values() for sample_id in one.sample_ids))
     if ids:
-        yield line(f"to look at for {labels_of(list(short)[:SHOWN_GATES])}:", indent=2)
+        yield line(f"for {labels_of(list(short)[:SHOWN_GATES])}:", indent=2)
     yield from _look(Failing(len(ids), ids), results)
 
 
@@ -349,7 +349,8 @@ def _facts(report: Report, *, verbose: bool) -> Iterator[Block]:
     lost = {"not scored": counts.trials_error, "missing": counts.trials_missing}
     told = "".join(f", {count} {what}" for what, count in lost.items() if count)
     verb = "needs" if counts.eligible == 1 else "need"
-    need = f" ({counts.eligible} {verb} a tool)" if counts.eligible else ""
+    scored = " of those scored" if told else ""  # what was lost is of no kind
+    need = f" ({counts.eligible}{scored} {verb} a tool)" if counts.eligible else ""
     first, *others = (*time_texts(report), "")
     took = f"{first}{told}" if first else f"{count_of(counts.trials, 'trial')}{told}"
     yield line(f"{count_of(counts.samples, 'sample')}{need}, {took}", indent=2)
@@ -447,7 +448,7 @@ def _changed(report: Report, texts: Sequence[str], results: str | None) -> Itera
     if changed is None or not texts:
         return
     yield line()
-    yield line(f"changed beside what was observed ({changed.count}), not wrong yet", "strong")
+    yield line(f"changed from what was observed ({changed.count}), not wrong yet", "strong")
     for text in texts[:SHOWN_CHANGES]:
         yield line(one_line(text, LONGEST_FLAG), indent=2)
     if changed.count > SHOWN_CHANGES:
@@ -472,6 +473,8 @@ def _errors(report: Report) -> Iterator[Block]:
     yield line(f"trials that were not scored ({report.errors.count})", "strong")
     for failed in report.errors.first[:SHOWN_ERRORS]:
         yield line(f"{failed.sample_id} trial {failed.trial}: {failed.error}", indent=2)
+    if report.errors.count > SHOWN_ERRORS:
+        yield line(f"and {report.errors.count - SHOWN_ERRORS} more", "quiet", indent=2)
 
 
 def _next(steps: Sequence[str]) -> Iterator[Block]:

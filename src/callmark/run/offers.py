@@ -16,7 +16,7 @@ from callmark.datasets.reader import Dataset
 from callmark.errors import BadInput, FingerprintMismatch
 from callmark.plugins import with_formats
 from callmark.records.jsontext import Json, canonical_json, digest, parse_json
-from callmark.records.problems import quote_name
+from callmark.records.problems import hint, quote_name
 from callmark.records.samples import Sample
 from callmark.records.seams import Hit, Miss, Observed, ToolSource
 from callmark.resources import allowlist, builtin_tools, load_registry_file
@@ -176,9 +176,10 @@ def check_allowed(offers: Offers) -> list[str]:
     ]
 
 
-def check_tools(dataset: Dataset, offers: Offers) -> list[str]:
+def check_tools(dataset: Dataset, offers: Offers, *, are_live: bool = False) -> list[str]:
     """Refuses samples that name tools nobody has, and warns of expected calls that no model could
-    make because their tool is not offered."""
+    make because their tool is not offered. `are_live`: the tools are those of a recording, which
+    may be about others than a dataset expects."""
     registry = offers.registry
     known = ", ".join(map(quote_name, registry.names)) or "none"
     facts = dataset.facts
@@ -198,10 +199,28 @@ def check_tools(dataset: Dataset, offers: Offers) -> list[str]:
     ]
     if problems:
         raise BadInput(problems[:20])
-    return [
-        f"calls of {name!r} are expected (samples: {count}), but no sample is ever offered it"
-        for name, count in dataset.facts.tools.items()
+    unoffered = {
+        name: count
+        for name, count in facts.tools.items()
         if registry.resolve(name) not in offers.allowed and name not in facts.brought
+    }
+    unknown = [name for name in unoffered if registry.resolve(name) is None]
+    if unknown and len(unknown) == len(facts.tools) and not are_live:
+        # Whatever a model did, it would fail: that is no finding about the model.
+        raise BadInput(
+            [
+                f"{dataset.name}: expects calls of {', '.join(map(repr, unknown[:5]))}, and the"
+                f" registry has {known}; name your tools with --registry"
+            ]
+        )
+    return [
+        f"calls of {name!r} are expected (samples: {count}), but "
+        + (
+            f"the registry has no such tool{hint(name, registry.names)}"
+            if name in unknown
+            else "no sample is ever offered it"
+        )
+        for name, count in unoffered.items()
     ]
 
 

@@ -494,7 +494,8 @@ def _open(
 ) -> Setup:
     config = with_header(config, dataset.header, dataset.header_place)
     offers = tools.offers if tools else open_offers(config.registry, config.allowlist)
-    warnings = [*dataset.warnings, *check_allowed(offers), *check_tools(dataset, offers)]
+    unmet = check_tools(dataset, offers, are_live=tools is not None)
+    warnings = [*dataset.warnings, *check_allowed(offers), *unmet]
     prompts = open_prompts(config.prompt_wrapper, config.system)
     if isinstance(dataset, PartOfDataset):
         selection = everything(dataset.count)

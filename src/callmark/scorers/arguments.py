@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from callmark.calls.registry import Registry, ToolSpec
 from callmark.grounding.arithmetic import find_equations
-from callmark.grounding.dates import Moment
+from callmark.grounding.dates import Moment, names_of_month
 from callmark.grounding.evidence import MAX_DEPTH, flat, is_number
 from callmark.grounding.numbers import SCALE, of_json
 from callmark.grounding.record_tree import Field, key_words, number_of
@@ -30,6 +30,7 @@ from callmark.scorers.integration import (
 from callmark.scorers.shown import MANY, ShownTexts, ordinal_of, place_of
 
 _CODE = re.compile(r"[A-Z]{2,5}")
+_MONTH = re.compile(r"(?P<y>\d{4})-(?P<m>0[1-9]|1[0-2])")
 _NEAR_DAYS = 14
 _SMALL = 13
 _ID_DIGITS = 4
@@ -45,6 +46,8 @@ _PROSE = frozenset(
     instruction instructions explanation keywords search request task goal plan todo todos
     """.split()
 )
+# A list that a model keeps for itself: whatever stands below is its own.
+_PLANS = frozenset("plan todo todos".split())
 # What a model writes or makes: a path that it chooses is no invention, an address in it may be one.
 _PROGRAM = frozenset(
     """
@@ -99,6 +102,11 @@ class _Leaf(NamedTuple):
     def words(self) -> tuple[str, ...]:
         named = [key for key in self.keys if key is not None]
         return key_words(named[-1]) if named else ()
+
+    @property
+    def is_planned(self) -> bool:
+        above = (key for key in self.keys[:-1] if key is not None)
+        return None in self.keys and any(fold(key) in _PLANS for key in above)
 
 
 class _Found(NamedTuple):
@@ -170,6 +178,12 @@ class _Tracer:
         self._told: dict[tuple[str | None, ...], ToldWords] = {}
 
     @cached_property
+    def _programs(self) -> str:
+        """The code and commands of the call."""
+        texts = (one.value for one in self._leaves if one.words and one.words[-1] in _PROGRAM)
+        return "\n".join(text for text in texts if isinstance(text, str))
+
+    @cached_property
     def _shown(self) -> ShownTexts:
         return self._open_shown()
 
@@ -233,16 +247,21 @@ class _Tracer:
     ) -> _Found | None:
         """In the model's own words: only the values in it can be invented."""
         words = leaf.words
+        if leaf.is_planned:
+            return _Found("derived", "its own plan")
+        beside = ""
         if words and words[-1] in _PROGRAM:
             kinds: tuple[str, ...] = ("url", "email")
         elif (words and words[-1] in _PROSE) or len(tokens) >= _LONG_WORDS or len(text) > _LONG:
             kinds = ("url", "email", "moment", "number", "identifier")
+            beside = self._programs  # what the call does is told beside it
         else:
             return None
         right = {at for at, one in find_equations(text, values).items() if one.holds}
         stated: list[int] = []
         for at, value in enumerate(values):
             is_fine = value.kind not in kinds or at in right or _is_trivial(value)
+            is_fine = is_fine or value.text in beside
             if not is_fine and not self._rests_on(value, stated):
                 return _Found("invented", value.text)
             stated += value.readings[:1]
@@ -258,7 +277,13 @@ class _Tracer:
             return _Found("derived", "digits that were shown")
         if _CODE.fullmatch(text) and self._is_short_for_a_name(text):
             return _Found("derived", "short for a name")
+        month = _MONTH.fullmatch(text)
+        if month is not None and self._shows([month["y"]]) and self._names_month(int(month["m"])):
+            return _Found("derived", "a month that was named")
         return None
+
+    def _names_month(self, number: int) -> bool:
+        return any(self._shows(tokens_of(name)) for name in names_of_month(number))
 
     def _is_short_for_a_name(self, code: str) -> bool:
         letters = code.casefold()

@@ -12,6 +12,7 @@ import secrets
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple, TypeVar
 
@@ -19,7 +20,7 @@ import msgspec
 
 from callmark.errors import BadInput, CannotWrite, OutputFailed, UsageError
 from callmark.records.jsontext import Json, NotJson, parse_json, replace_surrogates
-from callmark.records.problems import typed_problem
+from callmark.records.problems import hint, typed_problem
 from callmark.records.report import Report
 from callmark.records.results import Result
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 # A line wraps payloads that were each read with the smaller limit of their own.
 LINE_DEPTH = 200
+MOST_NAMES = 1000
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -41,6 +43,14 @@ class Line(NamedTuple):
         return self.data.removeprefix(_BOM) if self.offset == 0 else self.data
 
 
+def _near(path: Path) -> str:
+    """`; did you mean eval.jsonl?`: what stands where it was looked for."""
+    with suppress(OSError, ValueError):
+        names = sorted(one.name for one in islice(path.parent.iterdir(), MOST_NAMES))
+        return hint(path.name, names)
+    return ""
+
+
 def open_input(path: Path) -> BinaryIO:
     """A file that somebody named, to be read; BadInput if it is no file. Pipes, devices and sockets
     are refused: they may never answer, or never end."""
@@ -48,7 +58,7 @@ def open_input(path: Path) -> BinaryIO:
         # Without O_NONBLOCK opening a pipe waits for somebody who writes into it.
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
     except FileNotFoundError:
-        raise BadInput(f"{path}: no such file") from None
+        raise BadInput(f"{path}: no such file{_near(path)}") from None
     except (OSError, ValueError) as error:
         if isinstance(error, OSError) and error.errno == errno.ENXIO:
             raise _no_file(path, "a socket") from None

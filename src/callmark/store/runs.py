@@ -131,20 +131,21 @@ def file_of(run: Path) -> Path:
     for name in (RESULTS, REPORT):
         if (run / name).is_file():
             return run / name
-    raise _unfinished(run) or BadInput(f"{run}: holds neither {RESULTS} nor {REPORT}: name a file")
+    raise unfinished(run) or BadInput(f"{run}: holds neither {RESULTS} nor {REPORT}: name a file")
 
 
 def results_of(run: Path) -> Path:
     """The results of a run; a report will not do."""
     path = file_of(run)
     if is_report(path):
-        raise _unfinished(path.parent) or BadInput(
+        raise unfinished(path.parent) or BadInput(
             f"{path}: is a report; results are needed, one line for each trial"
         )
     return path
 
 
-def _unfinished(folder: Path) -> BadInput | None:
+def unfinished(folder: Path) -> BadInput | None:
+    """What to say of a run that has a journal and no results; None: it is none."""
     journal = journal_path(folder / RESULTS)
     if not journal.is_file() or (folder / RESULTS).is_file():
         return None

@@ -32,10 +32,17 @@ from callmark.records.report import (
     UnparsedAttempt,
     UnparsedAttempts,
 )
-from callmark.records.results import ListedTrial, Result, Scores, Statement, TrialTraits
+from callmark.records.results import (
+    ListedTrial,
+    Result,
+    Scores,
+    Statement,
+    TrialTraits,
+    list_invented,
+)
 from callmark.records.samples import Expectation, expectation_of
 from callmark.records.statements import GOOD, StatementLabel, Tier
-from callmark.records.trace import UNPARSED
+from callmark.records.trace import UNPARSED, TraceEntry
 from callmark.stats.columns import is_there
 from callmark.summary.gates import better_is, is_below, is_satisfied
 from callmark.summary.metrics import (
@@ -560,13 +567,28 @@ def failure_kinds(result: Result, flags: Sequence[Statement]) -> tuple[str, ...]
         found += [f"other arguments for `{call.partition(' ')[0]}`" for call in missed.differing]
     if any(entry.status == "malformed" for entry in result.tool_trace):
         found.append("malformed call")
+    if scores.json_args_valid is False:
+        found += [
+            f"invalid call of `{entry.name}`" for entry in result.tool_trace if _breaks(entry)
+        ]
     if scores.missing_facts:
         found.append("a required fact is not stated")
+    found += [
+        f"argument from nowhere for `{result.tool_trace[one.call].name}`"
+        for one in list_invented(result)
+    ]
     if not result.model_output.strip():
         found.append("no text in the answer")
     if not scores.privacy_ok:
         found.append("personal data or an address that nobody gave")
     return tuple(dict.fromkeys(found))
+
+
+def _breaks(entry: TraceEntry) -> bool:
+    """Of a call that has a name: no tool that was offered, or arguments that do not fit."""
+    is_refused = entry.status in ("tool_not_offered", "tool_not_allowed", "invalid_arguments")
+    is_unknown = entry.status == "ok" and entry.schema_errors is None
+    return bool(entry.name) and (is_refused or is_unknown or bool(entry.schema_errors))
 
 
 def _flag_kind(one: Statement) -> str:
@@ -575,4 +597,4 @@ def _flag_kind(one: Statement) -> str:
     word = LABELS[one.label].label
     if names:
         return f"{word} for `{names[-1]}`"
-    return f"{word} (rule: {RULES[one.rule].label if one.rule in RULES else one.rule})"
+    return f"{word}: {RULES[one.rule].label if one.rule in RULES else one.rule}"

@@ -414,7 +414,7 @@ NO_SUCH_SAMPLE = "the dataset has no such sample"
 NOT_MARKER = "answers are read with `claims`: flagged_sample_rate judges their values"
 MOST_UNCHECKED = 0.5
 TOO_FEW = "(min_eligible_for_gates)"
-UNJUDGED = "no gate on the model's calls or statements could be judged"
+UNJUDGED = "no gate on right calls or true statements could be judged"
 # A shard sees only some samples: what the others cannot make good may change its exit code.
 SHARD_GATES = frozenset({FIXTURES, "privacy_ok_rate"})
 
@@ -630,7 +630,7 @@ class VerdictContext(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def verdict_of(outcomes: Iterable[GateOutcome], context: VerdictContext) -> tuple[Verdict, str]:
-    """The verdict and why. It is a pass only if a gate on the model's calls or statements passed:
+    """The verdict and why. It is a pass only if a gate on right calls or true statements passed:
     controls and privacy alone cannot tell a model that says nothing from a good one, and neither
     can checks that an empty answer passes."""
     outcomes = tuple(outcomes)
@@ -664,12 +664,12 @@ def _why_unproved(proofs: Sequence[GateOutcome], mute: Collection[str] = ()) -> 
     if idle and all(outcome.status == "n/a" for outcome in proofs):
         return f"nothing to judge the model by: an empty answer passes {', '.join(idle)} too"
     if not proofs:
-        return "no gate on the model's calls or statements is in force"
+        return "no gate on right calls or true statements is in force"
     if all(outcome.status == "n/a" for outcome in proofs):
         return "nothing to judge the model by: no sample expects a call"
     warned = [outcome.name for outcome in proofs if outcome.status == "warn"]
     if warned:
-        return f"no gate on the model's calls or statements passed: {', '.join(warned)} warned"
+        return f"no gate on right calls or true statements passed: {', '.join(warned)} warned"
     open_gates = [one for one in proofs if one.status == "inconclusive"]
     # Where several have too few samples, the one with the most says how many are missing.
     few = [one for one in open_gates if (one.reason or "").endswith(TOO_FEW)]

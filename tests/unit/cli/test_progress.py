@@ -29,7 +29,7 @@ def test_a_long_run_into_a_file_says_a_line_now_and_then(monkeypatch):
     monkeypatch.setattr(progress, "LINE_SECONDS", 0.0)
     lines = drive(io.StringIO()).splitlines()
     assert lines[9].startswith("10 of 20 trials, ")
-    assert lines[9].endswith("/s, 0:00 left, 2 misses, 1 errors")
+    assert lines[9].endswith("/s, 0:00 left, 2 misses, 1 error")
     assert len(lines) == 20
 
 
@@ -40,7 +40,7 @@ def test_a_terminal_gets_a_bar(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("COLUMNS", "120")
     shown = drive(Terminal())
     assert "20/20" in shown
-    assert "/s, 2 misses, 1 errors" in shown
+    assert "/s, 2 misses, 1 error" in shown
 
 
 @pytest.mark.parametrize(

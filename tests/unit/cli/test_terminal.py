@@ -114,10 +114,7 @@ def test_who_falls_short_of_an_open_gate_is_named_with_that_gate():
     )
     failing = {"flagged_sample_rate": Failing(1, ("talk-3",))}
     text = shown(report(gates=gates, failing=failing), results="results.jsonl")
-    assert (
-        "  to look at for answers with a wrong statement:\n"
-        "    callmark show results.jsonl talk-3\n" in text
-    )
+    assert "  for answers with a wrong statement:\n    callmark show results.jsonl talk-3\n" in text
 
 
 def test_f57_what_failed_comes_first_with_three_samples_and_the_command():
@@ -274,12 +271,12 @@ def test_a_pass_on_observed_samples_takes_ten_lines():
 
 def test_why_nothing_could_be_judged_is_said_once_with_the_flag_to_give():
     few = "9 samples behind it, 15 are needed (min_eligible_for_gates)"
-    why = f"no gate on the model's calls or statements could be judged: {few}"
+    why = f"no gate on right calls or true statements could be judged: {few}"
     gates = (outcome("call_f1_macro", "inconclusive", reason=few),)
     record = report(verdict="inconclusive", verdict_reason=why, gates=gates)
     told = "9 samples behind it, 15 are needed (--min-eligible-for-gates)"
     first, *others = shown(record).splitlines()
-    assert first == "INCONCLUSIVE  no gate on the model's calls or statements could be judged"
+    assert first == "INCONCLUSIVE  no gate on right calls or true statements could be judged"
     assert [row for row in others if "needed" in row] == [f"  right calls: {told}"]
     alone = plain_text([verdict_line(record)])
     assert alone.endswith(f"could be judged: {told}\n")

@@ -448,3 +448,20 @@ def test_an_unknown_field_of_the_header_is_worth_a_word(tmp_path):
     path.write_text('{"__header__": true, "x_made_by": "us"}\n{"prompt": "a"}\n', "utf-8")
     with open_dataset(path) as dataset:
         assert dataset.warnings == ()
+
+
+def test_the_same_mistake_in_every_line_is_told_three_times(file):
+    wrong = {"prompt": "x", "metadata": {"required_fact": [1]}}
+    lines = [wrong | {"prompt": str(number)} for number in range(5)]
+    *told, rest = problems_of(written(file, HEADER, *lines))
+    assert [one.partition(" ")[0] for one in told] == [":2:", ":3:", ":4:"]
+    assert rest == "and 2 more like these"
+    *_, rest = problems_of(written(file, HEADER, *lines * 9))
+    assert rest.startswith("and at least ")
+
+
+def test_a_program_is_refused_in_one_sentence(file):
+    file.write_text("import json\n\nx = 1\ny = 2\n")
+    assert problems_of(file) == [
+        ':1: a dataset has one JSON object on each line, but this begins with "import json"'
+    ]

@@ -59,3 +59,11 @@ def test_no_answer_is_lost_and_never_recorded():
 def test_what_is_no_function_is_refused(name):
     with pytest.raises(UsageError, match="--python"):
         PythonTools([name])
+
+
+@pytest.mark.parametrize("name", ["{}", "{}:", "{}:ad", "tests/live_functions.py:add", "{}.py:add"])
+def test_who_names_no_function_is_told_those_that_there_are(name):
+    with pytest.raises(UsageError) as refused:
+        PythonTools([name.format(FUNCTIONS)])
+    is_found = "/" not in name
+    assert (f" --python {FUNCTIONS}:add --python {FUNCTIONS}:" in str(refused.value)) == is_found

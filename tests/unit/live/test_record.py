@@ -223,7 +223,8 @@ def test_a_failure_that_says_it_is_none_is_named_and_can_be_marked(tmp_path):
     assert any("--error-text" in text for text in done.warnings)
     assert lines(plain, "count")[0]["result"]["isError"] is False
     marked = Keeping(folder=tmp_path / "marked", error_text=re.compile("^Database error"))
-    assert record(planned(COUNT), Failing(), marked, "new").warnings == ()
+    done = record(planned(COUNT), Failing(), marked, "new")
+    assert done.warnings == ("1 answer is an error: count {}",)
     assert lines(marked, "count")[0]["result"]["isError"] is True
 
 
@@ -325,3 +326,18 @@ def test_other_tools_and_other_places_stay_and_an_unused_pin_is_known():
 def test_a_pin_that_cannot_be_read_is_refused(text):
     with pytest.raises(UsageError, match="--pin"):
         read_pin(text)
+
+
+def test_what_is_asked_again_is_repeated_not_known_and_errors_are_named(kept):
+    class Failing(Counting):
+        def call(self, name, arguments):
+            return Answered({"ok": False, "error": "KeyError: 'M-99'"})
+
+    done = record(planned(COUNT, COUNT, sample="a"), Counting(), kept, "new")
+    again = record([*planned(COUNT, sample="b"), *planned(COUNT, sample="c")], None, kept, "none")
+    assert (done.known, done.repeated, done.warnings) == (0, 0, ())
+    assert (again.known, again.repeated) == (2, 0)
+    echoes = [*planned(("echo", {"a": 1}), sample="a"), *planned(("echo", {"a": 1}), sample="b")]
+    failed = record(echoes, Failing(), kept, "new")
+    assert (failed.calls, failed.known, failed.repeated) == (1, 0, 1)
+    assert failed.warnings == ('1 answer is an error: echo {"a":1}',)

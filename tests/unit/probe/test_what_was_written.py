@@ -80,7 +80,7 @@ def test_f51_a_case_that_fails_in_both_views_is_marked_as_that():
     }  # fmt: skip
     shown = plain_text(probe_blocks(report_of(found, [f"case {n}" for n in range(20)])))
     assert "4 × no call, prose instead, 2 of them with no valid call before either" in shown
-    assert "2 cases without a valid call in either view" in shown
+    assert "2 cases wrong in both views" in shown
 
 
 def test_f51_arguments_that_changed_are_listed_with_both_values():
@@ -107,6 +107,14 @@ def test_f51_every_case_worth_a_look_has_its_number_and_the_command_that_shows_i
     assert asked == ["callmark", "show", str(kept), "17", "18"]
     assert main(asked[1:]) == 0
     assert "--json FILE" in plain_text(next_blocks(report, None, None))
+    is_open = report.results[0].result.decision == "inconclusive"
+    assert ("callmark probe --plan 10" in told) == is_open
+
+
+def test_a_probe_that_cannot_decide_says_how_many_cases_would():
+    found = report_of(probe(5, 5, 4), [f"case {n}" for n in range(5)])
+    assert found.results[0].result.decision == "inconclusive"
+    assert "callmark probe --plan 10" in plain_text(next_blocks(found, None, None))
 
 
 def test_what_the_answer_says_is_not_said_again():

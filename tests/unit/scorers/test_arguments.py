@@ -221,3 +221,29 @@ def test_how_much_of_a_list_is_asked_for_needs_no_source(key):
 def test_the_name_of_a_tool_is_no_invention():
     assert origin("book", "tool") == "default"
     assert origin("rebook", "tool") == "invented"
+
+
+@pytest.mark.parametrize(
+    ("said", "value", "expected"),
+    [
+        ("How much was it in January 2026?", "2026-01", "derived"),
+        ("Was it more in January or in Feb 2026?", "2026-01", "derived"),
+        ("Was it more in January or in Feb 2026?", "2026-02", "derived"),
+        ("Wie viel war es im März 2026?", "2026-03", "derived"),
+        ("How much was it in January 2026?", "2026-02", "invented"),
+        ("How much was it in January 2026?", "2025-01", "invented"),
+        ("How much was it in January?", "2026-01", "invented"),
+    ],
+)
+def test_a_month_in_digits_is_the_month_that_was_named(said, value, expected):
+    assert origin(value, prompt=said) == expected
+
+
+def test_what_a_call_does_may_be_told_beside_it_and_a_plan_is_the_models_own():
+    run = {"command": "cd app && python3 go.py", "description": "Runs go.py with python3"}
+    assert set(origins(run).values()) == {("derived", "its own words")}
+    other = origins({**run, "description": "Runs go.py with python2"})
+    assert other["/description"] == ("invented", "python2")
+    todo = {"id": "7", "content": "Design it", "priority": "high", "status": "pending"}
+    assert set(origins({"todos": [todo]}).values()) == {("derived", "its own plan")}
+    assert origins({"plan": {"tier": "gold"}})["/plan/tier"][0] == "invented"

@@ -129,3 +129,11 @@ def test_a_field_of_a_later_version_is_ignored(make_result):
 def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(BadInput, match="no such file"):
         list(read_results(tmp_path / "no.jsonl"))
+
+
+def test_a_name_that_is_nearly_there_is_offered(tmp_path):
+    (tmp_path / "eval.jsonl").write_text("{}\n")
+    with pytest.raises(BadInput, match=r"evals\.jsonl: no such file; did you mean eval\.jsonl\?$"):
+        list(read_results(tmp_path / "evals.jsonl"))
+    with pytest.raises(BadInput, match=r"no such file$"):
+        list(read_results(tmp_path / "nowhere" / "eval.jsonl"))

@@ -16,6 +16,7 @@ from callmark.records.results import (
 )
 from callmark.records.statements import RULES
 from callmark.run.prepare import has_failed
+from callmark.summary.failing import failure_kinds
 from callmark.summary.reasons import why_failed
 
 CARD = PrivacyFinding("card", "high", "answer", 0, 4, echoed=False)
@@ -166,3 +167,24 @@ def test_f56_missing_facts_are_named():
     # A line that somebody edited names no fact that is not there.
     (reason,) = why_failed(make_result(**said, missing_facts=(7,)))
     assert "missing" not in reason
+
+
+def test_calls_and_arguments_that_are_wrong_have_a_kind_by_their_tool():
+    fine = msgspec.structs.replace(served_call(), schema_errors=())
+    broken = msgspec.structs.replace(served_call("book"), schema_errors=("/days: is missing",))
+    refused = msgspec.structs.replace(served_call("fly"), status="tool_not_offered")
+    result = make_result(
+        trace=(fine, broken, served_call("bar"), refused),
+        json_args_valid=False,
+        arguments=(
+            ArgumentOrigin(call=0, path="/q", origin="invented"),
+            ArgumentOrigin(call=1, path="/days", origin="said"),
+        ),
+    )
+    assert failure_kinds(result, ()) == (
+        "invalid call of `book`",
+        "invalid call of `bar`",
+        "invalid call of `fly`",
+        "argument from nowhere for `web.search`",
+    )
+    assert failure_kinds(make_result(trace=(fine, served_call("bar"))), ()) == ()

@@ -109,7 +109,7 @@ def test_f2_other_gates_prove_nothing(name):
     report = report_of(good(20), rules)
     assert [outcome.status for outcome in report.gates] == ["pass"]
     assert (report.verdict, exit_code(report)) == ("inconclusive", 5)
-    assert report.verdict_reason == "no gate on the model's calls or statements is in force"
+    assert report.verdict_reason == "no gate on right calls or true statements is in force"
 
 
 def test_f2_a_gate_that_only_warned_has_not_passed():

@@ -27,19 +27,25 @@ function showOverview(root, head, pick) {
   const isDrawnFirst = ["probe", "runs"].includes(head.kind);
   // Of a comparison, what changed comes before what is wrong.
   const clusters = make("div", { id: "clusters", hidden: true });
+  // What failed comes before what is only remarked.
+  const isWarnedLater = head.kind === "run" && head.style === "bad";
+  const warnings = warningsOf(head.warnings);
+  const [first = "", ...others] = tables.filter((table) => !table.folded).map((table) => tableOf(table, pick));
   const verdict = make("p", { class: "word" });
   badge(verdict, head);
   root.replaceChildren(
     make("div", { class: `hero ${head.style}` }, verdict,
       make("p", { class: "reason" }, head.reason),
       make("ul", { class: "facts" }, head.facts.map((text) => make("li", {}, text)))),
-    ...warningsOf(head.warnings),
+    ...(isWarnedLater ? [] : warnings),
     head.kind === "compare" ? "" : clusters,
     // The course of a training says more than any table of it, and so do the plots of a probe and
     // of several runs.
     ...plots.filter((plot) => plot.curve).map((plot) => plotFigure(plot, pick)),
     isDrawnFirst ? grid : "",
-    ...tables.filter((table) => !table.folded).map((table) => tableOf(table, pick)),
+    first,
+    ...(isWarnedLater ? warnings : []),
+    ...others,
     head.kind === "compare" ? clusters : "",
     isDrawnFirst ? "" : grid,
     ...tables.filter((table) => table.folded).map((table) => tableOf(table, pick)),

@@ -3,8 +3,8 @@
 
 const EXTRACTOR_WHY = {
   flag: "an option says so", config: "the settings file says so", header: "the dataset's header says so",
-  wrapper: "the prompt wrapper asks for Integration:", system_message: "a system message asks for Integration:",
-  teacher_text: "teacher_text has Integration:", default: "nothing asks the model for Integration:",
+  wrapper: "the prompt wrapper asks for lines with Integration:", system_message: "a system message asks for lines with Integration:",
+  teacher_text: "teacher_text has lines with Integration:", default: "no prompt asks for lines with Integration:",
 };
 
 function sampleView(sample, about) {

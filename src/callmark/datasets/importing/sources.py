@@ -355,8 +355,8 @@ def _describe_text(first: bytes) -> str:
     """What a file that is no JSON begins with."""
     shown = show_value(first[:_SHOWN].decode("utf-8", "replace").strip())
     return (
-        f"not JSON: begins with {shown}. What is read are JSON, JSON lines, Parquet, archives of"
-        " Inspect, all of them packed with gzip or not, and folders of these"
+        f"not JSON: begins with {shown}. callmark reads JSON, JSON lines, Parquet and Inspect"
+        " archives, packed with gzip or not, and folders of these"
     )
 
 

@@ -291,7 +291,8 @@ def _example_table(one: ProbeResult, at: int) -> PageTable:
         case = evidence.cases[first] if evidence is not None else None
         if case is not None:
             texts = (group.cause, one.case_names[first], case.base.text, case.tuned.text)
-            rows.append(tuple(PageCell(one_line(text, EXAMPLE) or "(no text)") for text in texts))
+            cells = (one_line(text.replace("\n", " "), EXAMPLE) or "(no text)" for text in texts)
+            rows.append(tuple(map(PageCell, cells)))
     return PageTable(
         id=f"examples-{at}",
         title="For example",
