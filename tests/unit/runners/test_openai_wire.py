@@ -4,20 +4,12 @@ import asyncio
 import gzip
 
 import pytest
-from aiohttp import ClientOSError
 from tests.endpoints import Answer, Server, self_signed
 from tests.hostile_answers import FRAMING
 
-from callmark.runners.http import client as http_transport
-from callmark.runners.http.client import (
-    NO_HTTP,
-    TOO_LARGE,
-    Lost,
-    Response,
-    Transport,
-    _lost,
-    endpoint_of,
-)
+from callmark.runners.http import connection as http_connection
+from callmark.runners.http.client import Transport, endpoint_of
+from callmark.runners.http.connection import NO_HTTP, TOO_LARGE, Lost, Response, why
 from callmark.runners.options import ServedOptions
 
 BODY = b'{"choices": []}'
@@ -242,7 +234,7 @@ def test_f9_f10_wrong_framing_is_an_error_at_once(name):
 
 
 def test_f11_many_large_bodies_are_read_one_after_the_other(monkeypatch):
-    monkeypatch.setattr(http_transport, "LARGE", 1000)
+    monkeypatch.setattr(http_connection, "LARGE", 1000)
     size = 300_000
     transport = None
 
@@ -262,8 +254,8 @@ def test_f11_many_large_bodies_are_read_one_after_the_other(monkeypatch):
 
 @pytest.mark.parametrize("size", [99, 100, 101, 5000])
 def test_f11_a_body_has_a_bound_whatever_its_framing(monkeypatch, size):
-    monkeypatch.setattr(http_transport, "MOST_BYTES", 100)
-    monkeypatch.setattr(http_transport, "LARGE", 10)
+    monkeypatch.setattr(http_connection, "MOST_BYTES", 100)
+    monkeypatch.setattr(http_connection, "LARGE", 10)
     body = b"x" * size
     chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
     ways = [
@@ -293,5 +285,7 @@ def test_f10_a_connection_that_spoke_no_http_is_not_used_again(name):
 
 
 def test_f12_a_connection_that_fails_does_not_tell_the_address():
-    error = ClientOSError(32, "Can not write request body for http://h/v1?key=secret-in-a-query")
-    assert _lost(error) == Lost("the connection failed: Broken pipe")
+    told = "Can not write request body for http://h/v1?key=secret-in-a-query"
+    [failed, unknown] = [OSError(32, told), OSError(told)]
+    assert why(failed) == "Broken pipe"
+    assert why(unknown) == "OSError"

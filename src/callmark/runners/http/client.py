@@ -1,40 +1,34 @@
-"""A request goes out, a response or the reason for none comes back; nothing here reads what was
-said. This is the one place that knows aiohttp, which parses what comes off the wire."""
+"""Where a served model is, what must not be told of it, and how many requests it bears; requests
+go out over connections that are kept. Nothing here reads what was said."""
 
 from __future__ import annotations
 
 import asyncio
-import os
 import re
-import select
 import time
 from base64 import b64encode
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
-from contextvars import ContextVar
 from functools import cached_property
 from html.entities import html5
-from io import BytesIO
-from socket import gaierror
-from ssl import SSLError
-from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import SplitResult, unquote, unquote_plus, urlsplit, urlunsplit
 from urllib.request import getproxies, proxy_bypass
-from weakref import WeakSet
 
 import msgspec
 
+from callmark._version import __version__
 from callmark.errors import UsageError
 from callmark.records.jsontext import Json
-from callmark.runners.http.trouble import asked_wait
+from callmark.runners.http.connection import (
+    NO_CONNECTION,
+    READ_AT_ONCE,
+    Connection,
+    Lost,
+    NoConnection,
+    Response,
+    Route,
+)
 from callmark.runners.options import SERVED, Address, ServedOptions
-
-if TYPE_CHECKING:
-    from aiohttp import ClientResponse, ClientSession, ClientTimeout, TCPConnector
-    from aiohttp.client_reqrep import ClientRequest
-    from aiohttp.connector import Connection
-    from multidict import CIMultiDictProxy
 
 HIDDEN = "***"
 # Local servers are given words such as EMPTY for a key: nothing to hide, and part of any text.
@@ -258,279 +252,85 @@ CONNECT_SECONDS = 30.0
 LOOK_SECONDS = 10.0
 # Below the 5 seconds of common servers: a connection is not used at the moment it is closed.
 KEEP_ALIVE_SECONDS = 4.0
-# Of one body, inflated. The head has aiohttp's bounds: 8 kB a line, 128 lines.
-MOST_BYTES = 64 << 20
-# A body that is still to come is waited for so long at a time.
-WATCH_SECONDS = 0.25
-# Bodies beyond this are read one after the other, so that many of them fill no memory.
-LARGE = 256 << 10
-
-
-# The connection that this task's request went out on.
-_link: ContextVar[asyncio.Transport | None] = ContextVar("link", default=None)
-
-
-class Response(msgspec.Struct, frozen=True, kw_only=True):
-    """`asked`: seconds of its Retry-After."""
-
-    status: int
-    content_type: str
-    body: bytes
-    asked: float | None
-
-
-class Lost(msgspec.Struct, frozen=True):
-    """There was no response, or not a whole one. `unreachable`: not even a connection;
-    `for_good`: it would be lost again."""
-
-    reason: str
-    unreachable: bool = False
-    timed_out: bool = False
-    for_good: bool = False
-
-
-CUT = Lost("the connection was cut before the answer was whole")
-NO_HTTP = Lost("the answer is not HTTP", for_good=True)
-NOT_INFLATED = Lost("the answer is compressed in a way that cannot be undone", for_good=True)
-TOO_LARGE = Lost(f"the answer is larger than {MOST_BYTES >> 20} MB", for_good=True)
 
 
 class Transport:
-    """Requests to one server over connections that are kept: plain, TLS or through a proxy. Opened
-    by its first request, in the loop that makes it."""
+    """Requests to one server over connections that are kept: plain, TLS or through a proxy."""
 
     def __init__(self, endpoint: Endpoint, *, timeout: float, keep_alive: bool) -> None:
-        self._endpoint = endpoint
         self._timeout = timeout
         self._keep_alive = keep_alive
-        self._session: ClientSession | None = None
-        self._failures: tuple[type[Exception], ...] = ()
-        self._url: Any = None
+        self._route = Route(endpoint.url, endpoint.proxy)
+        headers = {"User-Agent": f"callmark/{__version__}", "Accept-Encoding": "identity"}
+        if not keep_alive:
+            # Determinism mode: a kept connection may be closed under us, which would need a retry.
+            headers["Connection"] = "close"
+        headers = _merge(headers, endpoint.headers)
+        self._post = self._route.head("POST", endpoint.url, headers) + b"Content-Length: "
+        self._get = self._route.head("GET", endpoint.models_url, headers) + b"\r\n"
+        self._late = _no_answer_within(timeout)
+        self._idle: deque[Connection] = deque()
+        self._room = memoryview(bytearray(READ_AT_ONCE))
         self._one_large = asyncio.Lock()
 
     async def post(self, body: bytes) -> Response | Lost:
-        session = self._session or self._opened()
-        return await self._exchange(session, "POST", self._url, body, self._timeout)
+        request = b"%b%d\r\n\r\n%b" % (self._post, len(body), body)
+        return await self._exchange(request, self._timeout, self._late)
 
     async def models(self) -> Response | Lost:
-        session = self._session or self._opened()
         # A list of models is no work for a server: whoever does not answer soon does not have one.
         limit = min(self._timeout, LOOK_SECONDS)
-        return await self._exchange(session, "GET", self._endpoint.models_url, None, limit)
+        return await self._exchange(self._get, limit, _no_answer_within(limit))
 
     async def close(self) -> None:
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
+        while self._idle:
+            self._idle.pop().abort()
+        await asyncio.sleep(0)  # that is when they are told
 
-    def _opened(self) -> ClientSession:
-        import aiohttp
-        from aiohttp.http_exceptions import HttpProcessingError
-        from yarl import URL
-
-        self._session = aiohttp.ClientSession(
-            connector=_connector(keep_alive=self._keep_alive),
-            headers={"Accept-Encoding": "identity", **self._endpoint.headers},
-            # The whole has one limit, which is ours: it holds for what waits here too.
-            timeout=aiohttp.ClientTimeout(
-                total=None, sock_connect=min(self._timeout, CONNECT_SECONDS)
-            ),
-            # One answer must not change the next request.
-            cookie_jar=aiohttp.DummyCookieJar(),
-            # Not by trust_env, which asks a thread before every request.
-            proxy=self._endpoint.proxy,
-        )
-        self._failures = (aiohttp.ClientError, OSError, HttpProcessingError)
-        self._url = URL(self._endpoint.url)
-        return self._session
-
-    async def _exchange(
-        self, session: ClientSession, method: str, url: Any, sent: bytes | None, limit: float
-    ) -> Response | Lost:
+    async def _exchange(self, request: bytes, limit: float, late: Lost) -> Response | Lost:
+        """The limit is that of the whole: of a connection, of the answer, of what waits here."""
+        now = asyncio.get_running_loop().time()
+        deadline = now + limit
+        connection = self._kept(now)
+        if connection is None:
+            try:
+                async with asyncio.timeout_at(min(deadline, now + CONNECT_SECONDS)):
+                    connection = await self._route.connect(self._room)
+            except NoConnection as error:
+                return error.lost
+            except TimeoutError:
+                return NO_CONNECTION
+        received: Response | Lost | None = None
         try:
-            async with asyncio.timeout(limit):
-                # A redirect is never followed: the key goes to this host only.
-                response = await session.request(method, url, data=sent, allow_redirects=False)
-                try:
-                    received = await self._received(response)
-                finally:
-                    if not response.closed:
-                        response.close()
-                # Read to its end, a connection is kept; what was no HTTP may go on like that.
-                link = _link.get()
-                if isinstance(received, Lost) and link is not None:
-                    link.abort()
-                return received
-        except TimeoutError as error:
-            return _timed_out(error, limit)
-        except self._failures as error:
-            return _lost(error)
+            received = await connection.ask(request, deadline, late)
+            if received is None:
+                async with asyncio.timeout_at(deadline), self._one_large:
+                    received = await connection.ask_rest(deadline, late)
+            return received
+        except TimeoutError:
+            return late
+        finally:
+            if self._keep_alive and connection.is_kept and isinstance(received, Response):
+                connection.idle_since = asyncio.get_running_loop().time()
+                self._idle.append(connection)
+            else:
+                connection.abort()
 
-    async def _received(self, response: ClientResponse) -> Response | Lost:
-        headers = response.headers
-        if response.status < 200 or not _is_framed(headers):
-            return NO_HTTP
-        length = headers.get("Content-Length")
-        # Too long a number is never read as one.
-        if length is not None and (len(length) > 18 or int(length) > MOST_BYTES):
-            return TOO_LARGE
-        body = await self._body(response)
-        if body is None:
-            return TOO_LARGE
-        retry_after = headers.get("Retry-After")
-        return Response(
-            status=response.status,
-            content_type=headers.get("Content-Type", ""),
-            body=body,
-            asked=None
-            if retry_after is None
-            else asked_wait(retry_after, headers.get("Date"), time.time()),
-        )
-
-    async def _body(self, response: ClientResponse) -> bytes | None:
-        """None: there is too much of it. A buffer hands out what it holds without a copy; parts and
-        what they are joined to would take the memory of both."""
-        whole = BytesIO()
-        if not await _read(response, whole, LARGE):
-            async with self._one_large:
-                if not await _read(response, whole, MOST_BYTES):
-                    return None
-        return whole.getvalue()
+    def _kept(self, now: float) -> Connection | None:
+        """The one that was used last; those that were idle for long are closed."""
+        idle = self._idle
+        while idle and idle[0].idle_since + KEEP_ALIVE_SECONDS < now:
+            idle.popleft().abort()
+        while idle:
+            connection = idle.pop()
+            if connection.is_free:
+                return connection
+            connection.abort()
+        return None
 
 
-def _connector(*, keep_alive: bool) -> TCPConnector:
-    from aiohttp import TCPConnector
-
-    if not keep_alive:
-        # Determinism mode: a kept connection may be closed under us, and that would need a retry.
-        return TCPConnector(limit=0, force_close=True)
-
-    class Connector(TCPConnector):
-        """A kept connection on which something came that nobody asked for is not used again: it
-        would be taken for the next answer, or it is the end of the connection."""
-
-        kept: ClassVar[WeakSet[asyncio.Transport]] = WeakSet()
-
-        async def connect(
-            self, req: ClientRequest, traces: list[Any], timeout: ClientTimeout
-        ) -> Connection:
-            while True:
-                connection = await super().connect(req, traces, timeout)
-                link, protocol = connection.transport, connection.protocol
-                _link.set(link)
-                if link is None or protocol is None:
-                    return connection
-                if link not in self.kept:
-                    self.kept.add(link)
-                    return connection
-                if not protocol.should_close and _is_quiet(link):
-                    return connection
-                connection.close()
-
-    return Connector(limit=0, keepalive_timeout=KEEP_ALIVE_SECONDS)
-
-
-def _is_quiet(link: asyncio.Transport) -> bool:
-    """Whether nothing waits to be read that the loop has not seen yet."""
-    asked = select.poll()
-    try:
-        asked.register(link.get_extra_info("socket").fileno(), select.POLLIN)
-    except (OSError, ValueError, AttributeError):  # closed
-        return False
-    return not asked.poll(0)
-
-
-async def _read(response: ClientResponse, whole: BytesIO, most: int) -> bool:
-    """Whether the end came before there was more than that."""
-    while whole.tell() <= most:
-        is_here = response.content.is_eof()
-        part = await (response.content.readany() if is_here else _next_part(response))
-        if not part:
-            return True
-        whole.write(part)
-    return False
-
-
-async def _next_part(response: ClientResponse) -> bytes:
-    """aiohttp ends a connection that says what is no HTTP, and leaves who reads the body waiting:
-    so the connection is looked at while nothing comes."""
-    while True:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(WATCH_SECONDS):
-                return await response.content.readany()
-        if not response.content.is_eof() and _is_gone(response):
-            # The end of a connection may be the end of the body: that is told a moment later.
-            await asyncio.sleep(WATCH_SECONDS / 5)
-            if not response.content.is_eof():
-                from aiohttp import ClientPayloadError
-
-                raise ClientPayloadError
-
-
-def _is_gone(response: ClientResponse) -> bool:
-    link = response.connection and response.connection.transport
-    return link is None or link.is_closing()
-
-
-def _is_framed(headers: CIMultiDictProxy[str]) -> bool:
-    """Whether one and only one thing says where the body ends (or nothing: then the connection
-    does). aiohttp's parsers differ in what they let pass."""
-    codings = headers.getall("Transfer-Encoding", ())
-    lengths = headers.getall("Content-Length", ())
-    if codings:
-        return not lengths and len(codings) == 1 and codings[0].strip().lower() == "chunked"
-    return not lengths or (len(lengths) == 1 and lengths[0].isdecimal() and lengths[0].isascii())
-
-
-def _timed_out(error: TimeoutError, limit: float) -> Lost:
-    from aiohttp import ConnectionTimeoutError
-
-    if isinstance(error, ConnectionTimeoutError):
-        return Lost("no connection in time", unreachable=True, timed_out=True)
+def _no_answer_within(limit: float) -> Lost:
     return Lost(f"no answer within {limit:g} s (request_timeout)", timed_out=True)
-
-
-def _lost(error: Exception) -> Lost:
-    """In our own words: what the library says may hold addresses with passwords in them."""
-    import aiohttp
-    from aiohttp.http_exceptions import HttpProcessingError
-
-    match error:
-        case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientConnectorSSLError():
-            return Lost(f"TLS: {_why(error)}", unreachable=True)
-        case aiohttp.ClientProxyConnectionError():
-            return Lost(f"no connection to the proxy: {_why(error)}", unreachable=True)
-        case aiohttp.ClientConnectorError():
-            return Lost(f"no connection: {_why(error)}", unreachable=True)
-        case aiohttp.ServerDisconnectedError():
-            return CUT
-        case aiohttp.ClientPayloadError() | aiohttp.ClientResponseError() | HttpProcessingError():
-            return _malformed(error)
-        case _:
-            return Lost(f"the connection failed: {_why(error)}")
-
-
-def _malformed(error: Exception) -> Lost:
-    from aiohttp.http_exceptions import ContentEncodingError
-
-    if str(error).startswith("Response payload is not completed"):
-        return CUT
-    cause = error.__cause__
-    if isinstance(cause, ContentEncodingError) or (
-        cause is not None and isinstance(cause.__cause__, ContentEncodingError)
-    ):
-        return NOT_INFLATED
-    return NO_HTTP
-
-
-def _why(error: Exception) -> str:
-    inner = getattr(error, "os_error", None) or getattr(error, "certificate_error", None) or error
-    if isinstance(inner, SSLError | gaierror) and inner.strerror:
-        return inner.strerror
-    if isinstance(inner, OSError) and inner.errno:
-        # Not its own text: aiohttp puts the address there, with all that is in it.
-        return os.strerror(inner.errno)
-    return type(inner).__name__
 
 
 class AdaptiveLimit:
