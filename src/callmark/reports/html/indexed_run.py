@@ -55,6 +55,17 @@ class IndexedSurvey(Survey):
             cost = self.rows[len(self._candidates)].cost
             self._candidates.offer(result.sample_id, result.trial, row=cost, size=size)
 
+    def sizes_are_enough(self) -> bool:
+        return self.rows is not None and (
+            self._index.numbers.chance is not None or self._cross_score is None
+        )
+
+    def add_size(self, size: int) -> None:
+        at = len(self._candidates)
+        if self.rows is not None:
+            name, trial = self._index.name_at(at)
+            self._candidates.offer(name, trial, row=self.rows[at].cost, size=size)
+
     def _add_to_chance(self, result: Result) -> None:
         if result.scores is not None and result.scores.kind == "eligible":
             self._chance.add(result)

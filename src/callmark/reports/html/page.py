@@ -32,7 +32,7 @@ from callmark.reports.html.overview import (
 )
 from callmark.reports.layout import one_line
 from callmark.resources import data_path
-from callmark.store.files import read_results, run_name
+from callmark.store.files import decode_result, lines_in, read_results, run_name
 from callmark.store.run_index import SMALLEST
 from callmark.summary.failing import (
     FALLS_SHORT,
@@ -331,8 +331,13 @@ def page_json(value: Any) -> bytes:
     except (UnicodeEncodeError, OverflowError):
         # Lone surrogates and integers of any size can come from a model.
         data = json.dumps(msgspec.to_builtins(value), separators=(",", ":")).encode()
+    return _harmless(data)
+
+
+def _harmless(data: bytes) -> bytes:
     for mark, harmless in _HARMLESS:
-        data = data.replace(mark, harmless)
+        if mark in data:
+            data = data.replace(mark, harmless)
     return data
 
 
@@ -488,6 +493,24 @@ def page_sample(result: Result) -> bytes:
     return page_json(PageSample((PageSide("", _shorten_trial(page_result(result))),)))
 
 
+# A line as it was written has its fields as the page wants them: none of them is read.
+_Unread = msgspec.defstruct(
+    "_Unread",
+    [(name, msgspec.Raw, msgspec.Raw()) for name in PageResult.__struct_fields__],
+    omit_defaults=True,
+)
+_decode_unread = msgspec.json.Decoder(_Unread).decode
+
+
+def page_line(line: bytes) -> bytes:
+    """`page_sample` of a result out of its line, which this version wrote."""
+    encoded = _harmless(_SAMPLE % _encode(_decode_unread(line)))
+    return encoded if len(encoded) <= TRIAL_BYTES else page_sample(decode_result(line))
+
+
+_SAMPLE = b'{"sides":[{"label":"","result":%b}]}'
+
+
 TRIAL_BYTES = 8_000_000  # a browser draws no more of one trial; of a longer one texts are cut
 SHORTEST = 300
 
@@ -533,11 +556,13 @@ def _shorten_text(text: str, room: int) -> str:
 def write_html(finished: FinishedRun, stream: BinaryIO) -> None:
     """Without trials the page shows the report alone."""
     results = finished.results
-    index = None
+    index = lines = None
     if results is not None and results.stat().st_size >= SMALLEST:
         from callmark.reports.html.indexed_run import find_index
 
-        index = find_index(results)
+        index = find_index(results)  # which has the hash of what was written
+        if index is not None:
+            lines = (line.data for line in lines_in(results))
     write_run_page(
         stream,
         finished.report,
@@ -545,6 +570,7 @@ def write_html(finished: FinishedRun, stream: BinaryIO) -> None:
         name="report" if results is None else run_name(results),
         cross_score=finished.cross_score,
         index=index,
+        lines=lines,
     )
 
 
@@ -556,9 +582,10 @@ def write_run_page(
     name: str,
     cross_score: CrossScore | None = None,
     index: RunIndex | None = None,
+    lines: Iterable[bytes] | None = None,
 ) -> None:
     """`read` opens the results, each time anew. `cross_score` gives the distribution of chance;
-    `index`: of these results."""
+    `index`: of these results; `lines`: as this version wrote them, if that is known."""
     survey = Survey(report, cross_score)
     if index is not None:
         from callmark.reports.html.indexed_run import survey_of
@@ -566,12 +593,19 @@ def write_run_page(
         survey = survey_of(report, cross_score, index)
     with TemporaryFile() as spool:
         sizes: array[int] = array("I")
-        for result in read():
-            encoded = page_sample(result)
-            survey.add(result, len(encoded) + 1)
-            if survey.rows is not None:
+        if lines is not None and survey.sizes_are_enough():
+            for line in lines:
+                encoded = page_line(line)
+                survey.add_size(len(encoded) + 1)
                 spool.write(encoded)
                 sizes.append(len(encoded))
+        else:
+            for result in read():
+                encoded = page_sample(result)
+                survey.add(result, len(encoded) + 1)
+                if survey.rows is not None:
+                    spool.write(encoded)
+                    sizes.append(len(encoded))
         choice = survey.choice()
         spool.seek(0)
         # Chosen after all were seen. More than a page can list are read a second time.
@@ -620,6 +654,13 @@ class Survey:
             self._own[bin_of(scores.lax.f1)] += 1
             if self._cross_score is not None:
                 self._chance.add(result)
+
+    def sizes_are_enough(self) -> bool:
+        """Whether nobody has to read the results, but only to say how large they are."""
+        return False
+
+    def add_size(self, size: int) -> None:
+        raise NotImplementedError
 
     def _keep(self, row: Row) -> None:
         self._room -= row.cost
