@@ -35,7 +35,7 @@ ROOT = Path(__file__).parents[2]
 HEAVY = {
     "numpy",
     "rich",
-    "aiohttp",
+    "httptools",
     "torch",
     "msgspec",
     "transformers",
@@ -129,11 +129,11 @@ UNUSED = """
     api broker.check broker.nearest compare datasets.exporting datasets.generate datasets.importing
     live probe reports.compare reports.junit reports.markdown reports.probe reports.show
     reports.tables run.doctor run.rescore run.verify runners.hf runners.http.client
-    runners.http.runner runners.jinja scorers.claims shards.local shards.ray store.response_cache
-    view
+    runners.http.connection runners.http.runner runners.jinja scorers.claims shards.local shards.ray
+    store.response_cache view
 """.split()
 FOREIGN = """
-    aiohttp asyncio jinja2 json_repair mcp multiprocessing numpy phonenumbers pyarrow ray re2 rich
+    asyncio httptools jinja2 json_repair mcp multiprocessing numpy phonenumbers pyarrow ray re2 rich
     sqlite3 stdnum subprocess torch transformers xml
 """.split()
 

@@ -344,7 +344,7 @@ class Here:
     def play_into(self, kept: FinishedTrials | None) -> None:
         """Those that are not done yet. None: nothing is kept but the summary."""
         setup = self._setup
-        offers, runner = setup.offers, setup.runner
+        offers = setup.offers
         settings = PlaySettings(
             registry=offers.registry,
             allowed=offers.allowed,

@@ -32,7 +32,7 @@ from callmark.reports.html.overview import (
 )
 from callmark.reports.layout import one_line
 from callmark.resources import data_path
-from callmark.store.files import decode_result, lines_in, read_results, run_name
+from callmark.store.files import read_results, run_name
 from callmark.store.run_index import SMALLEST
 from callmark.summary.failing import (
     FALLS_SHORT,
@@ -331,13 +331,12 @@ def page_json(value: Any) -> bytes:
     except (UnicodeEncodeError, OverflowError):
         # Lone surrogates and integers of any size can come from a model.
         data = json.dumps(msgspec.to_builtins(value), separators=(",", ":")).encode()
-    return _harmless(data)
+    return harmless(data)
 
 
-def _harmless(data: bytes) -> bytes:
-    for mark, harmless in _HARMLESS:
-        if mark in data:
-            data = data.replace(mark, harmless)
+def harmless(data: bytes) -> bytes:
+    for mark, escaped in _HARMLESS:
+        data = data.replace(mark, escaped)
     return data
 
 
@@ -493,24 +492,6 @@ def page_sample(result: Result) -> bytes:
     return page_json(PageSample((PageSide("", _shorten_trial(page_result(result))),)))
 
 
-# A line as it was written has its fields as the page wants them: none of them is read.
-_Unread = msgspec.defstruct(
-    "_Unread",
-    [(name, msgspec.Raw, msgspec.Raw()) for name in PageResult.__struct_fields__],
-    omit_defaults=True,
-)
-_decode_unread = msgspec.json.Decoder(_Unread).decode
-
-
-def page_line(line: bytes) -> bytes:
-    """`page_sample` of a result out of its line, which this version wrote."""
-    encoded = _harmless(_SAMPLE % _encode(_decode_unread(line)))
-    return encoded if len(encoded) <= TRIAL_BYTES else page_sample(decode_result(line))
-
-
-_SAMPLE = b'{"sides":[{"label":"","result":%b}]}'
-
-
 TRIAL_BYTES = 8_000_000  # a browser draws no more of one trial; of a longer one texts are cut
 SHORTEST = 300
 
@@ -556,13 +537,12 @@ def _shorten_text(text: str, room: int) -> str:
 def write_html(finished: FinishedRun, stream: BinaryIO) -> None:
     """Without trials the page shows the report alone."""
     results = finished.results
-    index = lines = None
+    index = samples = None
     if results is not None and results.stat().st_size >= SMALLEST:
-        from callmark.reports.html.indexed_run import find_index
+        from callmark.reports.html.indexed_run import find_index, samples_as_written
 
-        index = find_index(results)  # which has the hash of what was written
-        if index is not None:
-            lines = (line.data for line in lines_in(results))
+        index = find_index(results)
+        samples = None if index is None else samples_as_written(results)
     write_run_page(
         stream,
         finished.report,
@@ -570,7 +550,7 @@ def write_html(finished: FinishedRun, stream: BinaryIO) -> None:
         name="report" if results is None else run_name(results),
         cross_score=finished.cross_score,
         index=index,
-        lines=lines,
+        samples=samples,
     )
 
 
@@ -582,10 +562,10 @@ def write_run_page(
     name: str,
     cross_score: CrossScore | None = None,
     index: RunIndex | None = None,
-    lines: Iterable[bytes] | None = None,
+    samples: Iterable[bytes] | None = None,
 ) -> None:
     """`read` opens the results, each time anew. `cross_score` gives the distribution of chance;
-    `index`: of these results; `lines`: as this version wrote them, if that is known."""
+    `index`: of these results; `samples`: all of them for the page, if nobody has to read them."""
     survey = Survey(report, cross_score)
     if index is not None:
         from callmark.reports.html.indexed_run import survey_of
@@ -593,19 +573,11 @@ def write_run_page(
         survey = survey_of(report, cross_score, index)
     with TemporaryFile() as spool:
         sizes: array[int] = array("I")
-        if lines is not None and survey.sizes_are_enough():
-            for line in lines:
-                encoded = page_line(line)
-                survey.add_size(len(encoded) + 1)
+        for result, encoded in survey.encoded(read, samples):
+            survey.add(result, len(encoded) + 1)
+            if survey.rows is not None:
                 spool.write(encoded)
                 sizes.append(len(encoded))
-        else:
-            for result in read():
-                encoded = page_sample(result)
-                survey.add(result, len(encoded) + 1)
-                if survey.rows is not None:
-                    spool.write(encoded)
-                    sizes.append(len(encoded))
         choice = survey.choice()
         spool.seek(0)
         # Chosen after all were seen. More than a page can list are read a second time.
@@ -641,8 +613,16 @@ class Survey:
         self.rows: list[Row] | None = []  # None: they do not all fit into an index
         self._room = INDEX_BYTES
 
-    def add(self, result: Result, size: int = 0) -> None:
+    def encoded(
+        self, read: Read, samples: Iterable[bytes] | None
+    ) -> Iterator[tuple[Result | None, bytes]]:
+        """What is to be added, and how a page has it."""
+        return ((result, page_sample(result)) for result in read())
+
+    def add(self, result: Result | None, size: int = 0) -> None:
         """`size`: what all of it takes in a file, where it is written to one."""
+        if result is None:
+            return
         row = row_of(result, (), self._trials.add(result))
         self._candidates.offer(result.sample_id, result.trial, row=row.cost, size=size)
         self._keep(row)
@@ -654,13 +634,6 @@ class Survey:
             self._own[bin_of(scores.lax.f1)] += 1
             if self._cross_score is not None:
                 self._chance.add(result)
-
-    def sizes_are_enough(self) -> bool:
-        """Whether nobody has to read the results, but only to say how large they are."""
-        return False
-
-    def add_size(self, size: int) -> None:
-        raise NotImplementedError
 
     def _keep(self, row: Row) -> None:
         self._room -= row.cost

@@ -16,7 +16,6 @@ from urllib.request import getproxies, proxy_bypass
 
 import msgspec
 
-from callmark._version import __version__
 from callmark.errors import UsageError
 from callmark.records.jsontext import Json
 from callmark.runners.http.connection import (
@@ -238,9 +237,18 @@ def _merge(ours: dict[str, str], theirs: dict[str, str]) -> dict[str, str]:
     return {name: value for name, value in ours.items() if name.lower() not in named} | theirs
 
 
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+# What a request says about itself: another word would be a lie.
+_OURS = frozenset({"content-length", "transfer-encoding"})
+
+
 def _check(headers: dict[str, str]) -> dict[str, str]:
     for name, value in headers.items():
-        if not value.isprintable() or not name.isascii():
+        if name.lower() in _OURS:
+            raise UsageError(f"--headers: {name} is said by callmark itself: leave it out")
+        if _HEADER_NAME.fullmatch(name) is None:
+            raise UsageError(f"--headers: {name!r} cannot be the name of a header")
+        if not value.isprintable():
             raise UsageError(
                 f"--headers: the value of {name} has a character that no header may have;"
                 " is there a line end in the key?"
@@ -261,7 +269,7 @@ class Transport:
         self._timeout = timeout
         self._keep_alive = keep_alive
         self._route = Route(endpoint.url, endpoint.proxy)
-        headers = {"User-Agent": f"callmark/{__version__}", "Accept-Encoding": "identity"}
+        headers = {"User-Agent": "callmark", "Accept-Encoding": "identity"}
         if not keep_alive:
             # Determinism mode: a kept connection may be closed under us, which would need a retry.
             headers["Connection"] = "close"

@@ -15,12 +15,13 @@ from functools import cached_property
 from io import BytesIO
 from socket import gaierror
 from ssl import SSLContext, SSLError, create_default_context
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar, cast
 from urllib.parse import quote, unquote, urlsplit
 
 import msgspec
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
+from callmark.errors import UsageError
 from callmark.runners.http.trouble import asked_wait
 
 if TYPE_CHECKING:
@@ -257,8 +258,7 @@ class Connection(asyncio.BufferedProtocol):
     # What the event loop calls.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._link = transport
+        self._link = cast("asyncio.Transport", transport)
         self._poll.register(transport.get_extra_info("socket").fileno(), select.POLLIN)
 
     def get_buffer(self, sizehint: int) -> memoryview:
@@ -344,8 +344,7 @@ class Tunnel(asyncio.Protocol):
         self._read = self._status = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self.link = transport
+        self.link = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
         self._read += len(data)
@@ -406,21 +405,38 @@ def place_of(url: str) -> Place:
     return Place(host, parts.port or (443 if is_tls else 80), is_tls)
 
 
+def _proxy_at(url: str) -> tuple[Place, dict[str, str]]:
+    """Who it is, and the headers that it lets us in for."""
+    url = url if "://" in url else f"http://{url}"
+    try:
+        place, parts = place_of(url), urlsplit(url)
+        is_known = parts.scheme in ("http", "https") and bool(place.host)
+    except ValueError:
+        is_known = False
+    if not is_known:
+        # Without its text, which may hold a password.
+        raise UsageError(
+            "the proxy that the environment names (http_proxy, https_proxy, all_proxy): must be"
+            " http://HOST:PORT or https://HOST:PORT; no_proxy names hosts that need none"
+        )
+    if parts.username is None:
+        return place, {}
+    word = f"{unquote(parts.username)}:{unquote(parts.password or '')}".encode()
+    return place, {"Proxy-Authorization": f"Basic {b64encode(word).decode()}"}
+
+
 class Route:
     """The way to a server, straight or through a proxy."""
 
     def __init__(self, url: str, proxy: str | None) -> None:
-        self._server = place_of(url)
         self._proxy: Place | None = None
         self._lets_in: dict[str, str] = {}
         if proxy is not None:
-            self._proxy = place_of(proxy)
-            parts = urlsplit(proxy)
-            if parts.username is not None:
-                word = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
-                self._lets_in = {
-                    "Proxy-Authorization": f"Basic {b64encode(word.encode()).decode()}"
-                }
+            self._proxy, self._lets_in = _proxy_at(proxy)
+        try:
+            self._server = place_of(url)
+        except ValueError:
+            raise UsageError("--base-url: the host's name cannot be one") from None
 
     @cached_property
     def _context(self) -> SSLContext:
@@ -435,7 +451,9 @@ class Route:
         target = quote(parts.path or "/", _KEPT)
         if parts.query:
             target += "?" + quote(parts.query, _KEPT + "?")
-        every = {"Host": self._server.written, **headers}
+        every = {**headers}
+        if "host" not in map(str.lower, headers):
+            every = {"Host": self._server.written, **headers}
         if self._proxy is not None and not self._server.is_tls:
             target = f"http://{self._server.written}{target}"
             every |= self._lets_in
@@ -453,6 +471,9 @@ class Route:
         except OSError as error:
             to = "no connection to the proxy" if self._proxy is not None else "no connection"
             raise NoConnection(Lost(f"{to}: {why(error)}", unreachable=True)) from None
+        except ValueError:  # names that nobody could have
+            reason = "no connection: the host's name cannot be one"
+            raise NoConnection(Lost(reason, unreachable=True)) from None
 
     async def _open(self, place: Place, protocol: Callable[[], Speaker]) -> Speaker:
         _, speaker = await asyncio.get_running_loop().create_connection(
@@ -477,8 +498,7 @@ class Route:
             link = await loop.start_tls(
                 tunnel.link, connection, self._context, server_hostname=server.host
             )
-            assert link is not None
-            connection.connection_made(link)
+            connection.connection_made(cast("asyncio.Transport", link))
         except BaseException:
             tunnel.link.abort()
             raise

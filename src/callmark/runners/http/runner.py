@@ -41,14 +41,8 @@ from callmark.records.seams import (
     Usage,
 )
 from callmark.records.trace import RepairedCall, TraceEntry
-from callmark.runners.http.client import (
-    AdaptiveLimit,
-    Lost,
-    Response,
-    Secrets,
-    Transport,
-    endpoint_of,
-)
+from callmark.runners.http.client import AdaptiveLimit, Secrets, Transport, endpoint_of
+from callmark.runners.http.connection import Lost, Response
 from callmark.runners.http.trouble import (
     Complaint,
     Refused,
