@@ -129,8 +129,8 @@ UNUSED = """
     api broker.check broker.nearest compare datasets.exporting datasets.generate datasets.importing
     live probe reports.compare reports.junit reports.markdown reports.probe reports.show
     reports.tables run.doctor run.rescore run.verify runners.hf runners.http.client
-    runners.http.connection runners.http.runner runners.jinja scorers.claims shards.local shards.ray
-    store.response_cache view
+    runners.http.runner runners.jinja scorers.claims shards.local shards.ray store.response_cache
+    view
 """.split()
 FOREIGN = """
     asyncio httptools jinja2 json_repair mcp multiprocessing numpy phonenumbers pyarrow ray re2 rich

@@ -10,17 +10,10 @@ from tests.endpoints import Answer, Server, TunnelProxy, self_signed
 from tests.hostile_answers import FRAMING
 
 from callmark.errors import UsageError
-from callmark.runners.http import connection as http_connection
+from callmark.runners.http import client as http_transport
 from callmark.runners.http.client import Transport, endpoint_of
-from callmark.runners.http.connection import (
-    NO_HTTP,
-    NOT_INFLATED,
-    TOO_LARGE,
-    Lost,
-    Response,
-    inflate,
-    why,
-)
+from callmark.runners.http.detours import INFLATED_AT_ONCE, MOST_MEMBERS, inflate, why
+from callmark.runners.http.trouble import NO_HTTP, NOT_INFLATED, TOO_LARGE, Lost, Response
 from callmark.runners.options import ServedOptions
 
 BODY = b'{"choices": []}'
@@ -320,7 +313,7 @@ def test_f9_f10_wrong_framing_is_an_error_at_once(name):
 
 
 def test_f11_many_large_bodies_are_read_one_after_the_other(monkeypatch):
-    monkeypatch.setattr(http_connection, "LARGE", 1000)
+    monkeypatch.setattr(http_transport, "LARGE", 1000)
     size = 300_000
     transport = None
 
@@ -339,10 +332,10 @@ def test_f11_many_large_bodies_are_read_one_after_the_other(monkeypatch):
 
 
 def test_a_connection_is_kept_after_a_large_body():
-    large = Answer(body=b" " * (http_connection.LARGE * 3))
+    large = Answer(body=b" " * (http_transport.LARGE * 3))
     with Server(lambda _: large) as server:
         found = exchange(transport_to(server.url), 3)
-        assert [len(one.body) for one in found] == [http_connection.LARGE * 3] * 3
+        assert [len(one.body) for one in found] == [http_transport.LARGE * 3] * 3
         assert server.connections == 1
 
 
@@ -363,7 +356,7 @@ def test_a_trial_that_is_given_up_gives_up_its_connection():
         assert server.connections == 2
 
 
-STEP = http_connection.INFLATED_AT_ONCE
+STEP = INFLATED_AT_ONCE
 
 
 @pytest.mark.parametrize("size", [0, 1, STEP - 1, STEP, STEP + 1, 3 * STEP])
@@ -380,15 +373,15 @@ def test_f11_what_cannot_be_undone_is_lost():
     packed = gzip.compress(b"x" * 3 * STEP)
     for cut in (1, 9, len(packed) // 2, len(packed) - 1):
         assert inflate(packed[:cut], "gzip") == NOT_INFLATED
-    assert inflate(gzip.compress(b"") * (http_connection.MOST_MEMBERS + 1), "gzip") == NOT_INFLATED
+    assert inflate(gzip.compress(b"") * (MOST_MEMBERS + 1), "gzip") == NOT_INFLATED
     assert inflate(packed, "br") == NOT_INFLATED
     assert inflate(packed, "gzip, gzip") == NOT_INFLATED
 
 
 @pytest.mark.parametrize("size", [99, 100, 101, 5000])
 def test_f11_a_body_has_a_bound_whatever_its_framing(monkeypatch, size):
-    monkeypatch.setattr(http_connection, "MOST_BYTES", 100)
-    monkeypatch.setattr(http_connection, "LARGE", 10)
+    monkeypatch.setattr(http_transport, "MOST_BYTES", 100)
+    monkeypatch.setattr(http_transport, "LARGE", 10)
     body = b"x" * size
     chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
     ways = [

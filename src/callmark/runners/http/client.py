@@ -1,45 +1,59 @@
-"""Where a served model is, what must not be told of it, and how many requests it bears; requests
-go out over connections that are kept. Nothing here reads what was said."""
+"""A request goes out, a response or the reason for none comes back; nothing here reads what was
+said. Where a served model is, and what must not be told of it; connections that are kept; how many
+requests it bears. httptools (llhttp), its leniencies off, parses what comes off the wire."""
 
 from __future__ import annotations
 
 import asyncio
 import re
+import select
 import time
 from base64 import b64encode
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import cached_property
-from html.entities import html5
-from urllib.parse import SplitResult, unquote, unquote_plus, urlsplit, urlunsplit
+from io import BytesIO
+from ssl import SSLContext, SSLError, create_default_context
+from typing import TypeVar, cast
+from urllib.parse import SplitResult, quote, unquote, urlsplit, urlunsplit
 from urllib.request import getproxies, proxy_bypass
 
 import msgspec
+from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
 from callmark.errors import UsageError
 from callmark.records.jsontext import Json
-from callmark.runners.http.connection import (
-    NO_CONNECTION,
-    READ_AT_ONCE,
-    Connection,
-    Lost,
+from callmark.runners.http.detours import (
     NoConnection,
+    Tunnel,
+    inflate,
+    let_in_by_proxy,
+    parts_of_proxy,
+    start_tls,
+    why,
+)
+from callmark.runners.http.spellings import (
+    SHORTEST_SECRET,
+    encodings_of,
+    secrets_in_query,
+    spell,
+    undo_escaping,
+)
+from callmark.runners.http.trouble import (
+    CUT,
+    MOST_BYTES,
+    NO_CONNECTION,
+    NO_HTTP,
+    TOO_LARGE,
+    Lost,
     Response,
-    Route,
+    asked_wait,
 )
 from callmark.runners.options import SERVED, Address, ServedOptions
 
 HIDDEN = "***"
-# Local servers are given words such as EMPTY for a key: nothing to hide, and part of any text.
-SHORTEST_SECRET = 8
-
 # Without one of these no character is spelt in another way. Most texts have none.
 _ESCAPE = re.compile(r"""[\\%&=](?:(?<=\\)[uUxX0-7/"'\\+=]|(?<=&)[#a-zA-Z]|[0-9a-fA-F]{2})""")
-_SLASHES = r"\\{0,6}"
-_ENTITIES: dict[str, list[str]] = {}
-for _name, _text in html5.items():
-    if _name.endswith(";"):
-        _ENTITIES.setdefault(_text, []).append(_name)
 
 
 class Secrets:
@@ -49,8 +63,8 @@ class Secrets:
     def __init__(self, values: Iterable[str]) -> None:
         long = {one for value in values for one in (value, value.strip())}
         self._values = sorted(one for one in long if len(one) >= SHORTEST_SECRET)
-        self._encoded = sorted({form for one in self._values for form in _encodings(one)})
-        found = {*self._values, *self._encoded, *filter(None, map(_decode, self._values))}
+        self._encoded = sorted({form for one in self._values for form in encodings_of(one)})
+        found = {*self._values, *self._encoded, *filter(None, map(undo_escaping, self._values))}
         self._forms = sorted(found, key=lambda form: (-len(form), form))
 
     def __bool__(self) -> bool:
@@ -85,67 +99,12 @@ class Secrets:
 
     @cached_property
     def _spellings(self) -> re.Pattern[str]:
-        whole = ["".join(map(_spell, value)) for value in self._values]
+        whole = ["".join(map(spell, value)) for value in self._values]
         # Letters and digits of base64 are never escaped where the rest is not.
         partly = [
-            "".join(one if one.isalnum() else _spell(one) for one in form) for form in self._encoded
+            "".join(one if one.isalnum() else spell(one) for one in form) for form in self._encoded
         ]
         return re.compile("|".join(sorted({*whole, *partly}, key=len, reverse=True)))
-
-
-def _encodings(value: str) -> Iterator[str]:
-    data = value.encode("utf-8", "surrogatepass")
-    yield data.hex()
-    yield data.hex().upper()
-    for before in range(3):
-        # What stands before and after shares the first and the last character with the secret.
-        whole = b64encode(bytes(before) + data).decode()
-        start, end = (8 * before + 5) // 6, 8 * (before + len(data)) // 6
-        yield whole[start:end]
-        yield whole[start:end].replace("+", "-").replace("/", "_")
-
-
-def _decode(value: str) -> str | None:
-    """As a server sees it that undoes an escaping which was never done."""
-    undone = unquote_plus(value)
-    return undone if undone != value and len(undone.strip()) >= SHORTEST_SECRET else None
-
-
-def _spell(character: str) -> str:
-    """A pattern of all spellings of one character. Every repetition is bounded."""
-    code, same = ord(character), re.escape(character)
-    if character in "+ ":  # a URL says the one for the other
-        same = r"[+ ]"
-    units = character.encode("utf-16-be", "surrogatepass").hex()
-    escaped = r"\\{1,6}u" + r"\\{1,6}u".join(re.findall("....", units))
-    data = character.encode("utf-8", "surrogatepass")
-    ways = [
-        rf"(?i:{escaped})",
-        rf"(?i:\\{{1,6}}(?:u0{{0,6}}{code:x}|u\{{0{{0,6}}{code:x}\}}|x0{{0,2}}{code:x}))",
-        rf"\\{{1,6}}0{{0,2}}{code:o}",
-        "".join(rf"(?i:%(?:25){{0,4}}{one:02x})" for one in data),
-        "".join(rf"(?i:={one:02x})" for one in data),
-        rf"(?i:&(?:amp;){{0,3}}\#(?:0{{0,6}}{code};?|x0{{0,6}}{code:x};?))",
-    ]
-    if names := _ENTITIES.get(character):
-        ways.append(rf"&(?:amp;){{0,3}}(?:{'|'.join(map(re.escape, names))})")
-    if character == "+":
-        ways.append(r"%(?:25){0,4}20")
-    return f"(?:{'|'.join(ways)}|{_SLASHES}{same})"
-
-
-def secrets_in_query(query: str) -> list[str]:
-    """Values of an address's query whose names say that they let somebody in."""
-    pairs = (pair.partition("=") for pair in query.split("&"))
-    return [
-        spelling
-        for name, _, value in pairs
-        if _LETS_IN.search(name)
-        for spelling in (value, unquote(value))
-    ]
-
-
-_LETS_IN = re.compile(r"key|token|secret|sig|auth|pass|code|cred", re.IGNORECASE)
 
 
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
@@ -182,7 +141,9 @@ def endpoint_of(served: ServedOptions, address: Address = SERVED["openai_http"])
     path = parts.path.rstrip("/").removesuffix(address.path)
     path = path.removesuffix(address.folder) + address.folder
     host = parts.netloc.rpartition("@")[2]
-    secrets = [*served.secrets, *filter(None, (served.api_key,)), *secrets_in_query(parts.query)]
+    secrets = [*served.secrets, *filter(None, (served.api_key,))]
+    if parts.query:
+        secrets += secrets_in_query(parts.query)
     headers = {
         "Content-Type": "application/json",
         "Accept": "application/json",
@@ -256,10 +217,332 @@ def _check(headers: dict[str, str]) -> dict[str, str]:
     return headers
 
 
+# Of what is no body: the head, the sizes of chunks, trailers.
+MOST_AROUND = 64 << 10
+# For every byte of a body: chunks of one byte have five.
+AROUND_A_BYTE = 16
+# Bodies beyond this are read one after the other, so that many of them fill no memory.
+LARGE = 256 << 10
+READ_AT_ONCE = 64 << 10
+NEXT_ADDRESS_SECONDS = 0.25  # then another one of the same host is tried, too
 CONNECT_SECONDS = 30.0
 LOOK_SECONDS = 10.0
 # Below the 5 seconds of common servers: a connection is not used at the moment it is closed.
 KEEP_ALIVE_SECONDS = 4.0
+
+
+class Head:
+    """The fields of a response that are read, and what they say about its body."""
+
+    def __init__(self, status: int, fields: list[tuple[bytes, bytes]]) -> None:
+        self.status = status
+        self._found: dict[bytes, bytes] = {}
+        self._twice: set[bytes] = set()
+        for given, value in fields:
+            name = given.lower()
+            if name in self._found:
+                self._twice.add(name)
+            self._found.setdefault(name, value)
+
+    def get(self, name: bytes) -> str | None:
+        value = self._found.get(name)
+        return None if value is None else value.decode("latin-1").strip()
+
+    def problem(self) -> Lost | None:
+        """Whether one and only one thing says where the body ends (or nothing: then the connection
+        does). The parser has refused what is no number, and two lengths; other codings it leaves to
+        us."""
+        coding, length = self.get(b"transfer-encoding"), self.get(b"content-length")
+        if coding is not None and (coding.lower() != "chunked" or self._twice & _FRAMING):
+            return NO_HTTP
+        if length is not None and int(length) > MOST_BYTES:
+            return TOO_LARGE
+        return None
+
+    @property
+    def ends_with_connection(self) -> bool:
+        return not self._found.keys() & _FRAMING
+
+    @property
+    def codings(self) -> str | None:
+        """How the body is compressed; what nobody can undo, where two fields say it."""
+        return "two" if b"content-encoding" in self._twice else self.get(b"content-encoding")
+
+
+class Whole(msgspec.Struct, frozen=True):
+    """A response as it came."""
+
+    head: Head
+    body: bytes
+
+    def response(self) -> Response | Lost:
+        head = self.head
+        coding = head.codings
+        body = self.body if coding is None else inflate(self.body, coding, MOST_BYTES)
+        if isinstance(body, Lost):
+            return body
+        again = head.get(b"retry-after")
+        return Response(
+            status=head.status,
+            content_type=head.get(b"content-type") or "",
+            body=body,
+            asked=None if again is None else asked_wait(again, head.get(b"date"), time.time()),
+        )
+
+
+_FRAMING = frozenset({b"transfer-encoding", b"content-length"})
+
+
+class Connection(asyncio.BufferedProtocol):
+    """Asked by one at a time. `room`: what is read goes through there at once, so that all
+    connections can share it."""
+
+    def __init__(self, room: memoryview) -> None:
+        self.idle_since = 0.0
+        self._room = room
+        self._link: asyncio.Transport | None = None
+        self._poll = select.poll()
+        self._parser: HttpResponseParser | None = HttpResponseParser(self)
+        self._waiting: asyncio.Future[Whole | Lost | None] | None = None
+        self._is_asked = False
+        self.is_kept = False
+        self._forget()
+
+    def _forget(self) -> None:
+        """So that no answer takes memory which nobody waits for."""
+        self._read = self._size = 0
+        self._fields: list[tuple[bytes, bytes]] = []
+        self._head: Head | None = None
+        self._body = BytesIO()
+        self._end: Whole | Lost | None = None
+        self._may_be_large = False
+
+    async def ask(self, request: bytes, deadline: float, late: Lost) -> Response | Lost | None:
+        """None: the body is large, and the rest of it is not read until somebody asks for it. A
+        connection is to be asked again only if it `is_free`."""
+        self._is_asked, self.is_kept = True, False
+        if self._link is None:
+            return CUT
+        self._link.write(request)
+        return await self._wait(deadline, late)
+
+    async def ask_rest(self, deadline: float, late: Lost) -> Response | Lost:
+        self._may_be_large = True
+        if self._link is None:
+            return CUT
+        self._link.resume_reading()
+        return await self._wait(deadline, late) or CUT
+
+    async def _wait(self, deadline: float, late: Lost) -> Response | Lost | None:
+        loop = asyncio.get_running_loop()
+        self._waiting = waiting = loop.create_future()
+        timer = loop.call_at(deadline, self._answer, late)
+        try:
+            outcome = await waiting
+        finally:
+            timer.cancel()
+            self._waiting = None
+            if not waiting.done() or waiting.cancelled():
+                self.abort()
+        # Inflated here, where it is read at once, and not where answers come in.
+        return outcome.response() if isinstance(outcome, Whole) else outcome
+
+    @property
+    def is_free(self) -> bool:
+        """Whether it is open, and nothing came or waits to be read that nobody asked for: it would
+        be taken for the next answer, or it is the end of the connection."""
+        return self.is_kept and self._link is not None and not self._poll.poll(0)
+
+    def abort(self) -> None:
+        self.is_kept = False
+        if self._link is not None:
+            self._link.abort()
+
+    def _answer(self, outcome: Whole | Lost | None) -> None:
+        """A connection is kept only after a whole answer."""
+        if isinstance(outcome, Lost):
+            self.abort()
+        if outcome is not None:
+            self._is_asked = False
+            self._forget()
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_result(outcome)
+
+    # What the event loop calls.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._link = cast("asyncio.Transport", transport)
+        self._poll.register(transport.get_extra_info("socket").fileno(), select.POLLIN)
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._room
+
+    def buffer_updated(self, nbytes: int) -> None:
+        parser = self._parser
+        if not self._is_asked or parser is None:
+            self.abort()
+            return
+        self._read += nbytes
+        try:
+            parser.feed_data(self._room[:nbytes])
+        except (HttpParserError, HttpParserUpgrade):
+            self._end = NO_HTTP
+        if self._end is not None:
+            self._answer(self._end)
+        elif self._read - self._size > MOST_AROUND + AROUND_A_BYTE * self._size:
+            self._answer(NO_HTTP)
+        elif self._size > LARGE and not self._may_be_large:
+            if self._link is not None:
+                self._link.pause_reading()
+            self._answer(None)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._link = self._parser = None
+        self.is_kept = False
+        if not self._is_asked:
+            return
+        head = self._head
+        if exc is not None:
+            self._answer(Lost(f"the connection failed: {why(exc)}"))
+        elif head is not None and head.ends_with_connection:
+            self._answer(Whole(head, self._body.getvalue()))
+        else:
+            self._answer(CUT)
+
+    # What the parser calls. After the end of an answer nothing else is expected: it is not read,
+    # and the connection not kept.
+
+    def on_message_begin(self) -> None:
+        if self._end is not None:
+            self.is_kept = False
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if self._head is None:
+            self._fields.append((name, value))
+
+    def on_headers_complete(self) -> None:
+        parser = self._parser
+        if self._end is not None or parser is None:
+            return
+        status, fields = parser.get_status_code(), self._fields
+        if status < 100 or parser.get_http_version() not in ("1.0", "1.1"):
+            self._end = NO_HTTP
+        elif status < 200:
+            self._fields = []  # of what goes before the answer
+        else:
+            self._head = Head(status, fields)
+            self._end = self._head.problem()
+
+    def on_body(self, body: bytes) -> None:
+        self._size += len(body)
+        if self._end is None:
+            self._body.write(body)
+            if self._size > MOST_BYTES:
+                self._end = TOO_LARGE
+
+    def on_message_complete(self) -> None:
+        parser, head, link = self._parser, self._head, self._link
+        if self._end is None and head is not None and parser is not None and link is not None:
+            self._end = Whole(head, self._body.getvalue())
+            # Who answers before the request was sent is not read to by the rest of it.
+            self.is_kept = parser.should_keep_alive() and not link.get_write_buffer_size()
+
+
+Speaker = TypeVar("Speaker", bound=asyncio.BaseProtocol)
+
+
+class Place(msgspec.Struct, frozen=True):
+    """Who is connected to."""
+
+    host: str
+    port: int
+    is_tls: bool
+
+    @property
+    def written(self) -> str:
+        """Without the port where it is the usual one."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == (443 if self.is_tls else 80) else f"{host}:{self.port}"
+
+    @property
+    def whole(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def place_of(parts: SplitResult) -> Place:
+    host = (parts.hostname or "").rstrip(".")
+    if not host.isascii():
+        host = host.encode("idna").decode()
+    is_tls = parts.scheme == "https"
+    return Place(host, parts.port or (443 if is_tls else 80), is_tls)
+
+
+class Route:
+    """The way to a server, straight or through a proxy."""
+
+    def __init__(self, url: str, proxy: str | None) -> None:
+        self._proxy: Place | None = None
+        self._lets_in: dict[str, str] = {}
+        try:
+            if proxy is not None:
+                named = parts_of_proxy(proxy)
+                self._proxy, self._lets_in = place_of(named), let_in_by_proxy(named)
+            self._server = place_of(urlsplit(url))
+        except UnicodeError:
+            raise UsageError("--base-url: the host's name cannot be one") from None
+
+    @cached_property
+    def _context(self) -> SSLContext:
+        """The system's certificates, or those that SSL_CERT_FILE names."""
+        context = create_default_context()
+        context.set_alpn_protocols(["http/1.1"])
+        return context
+
+    def head(self, method: str, url: str, headers: dict[str, str]) -> bytes:
+        """Of every request to that address: all but the length of its body."""
+        parts = urlsplit(url)
+        target = quote(parts.path or "/", _KEPT)
+        if parts.query:
+            target += "?" + quote(parts.query, _KEPT + "?")
+        every = _merge({"Host": self._server.written}, headers)
+        if self._proxy is not None and not self._server.is_tls:
+            target = f"http://{self._server.written}{target}"
+            every |= self._lets_in
+        fields = "".join(f"{name}: {value}\r\n" for name, value in every.items())
+        return f"{method} {target} HTTP/1.1\r\n{fields}".encode()
+
+    async def connect(self, room: memoryview) -> Connection:
+        """Raises NoConnection."""
+        first, connection = self._proxy or self._server, Connection(room)
+        try:
+            if self._proxy is None or not self._server.is_tls:
+                return await self._open(first, lambda: connection)
+            tunnel, server = await self._open(first, Tunnel), self._server
+            link = await tunnel.lead_to(server.whole, self._lets_in)
+            await start_tls(link, connection, self._context, server.host)
+            return connection
+        except SSLError as error:
+            raise NoConnection(Lost(f"TLS: {why(error)}", unreachable=True)) from None
+        except OSError as error:
+            to = "no connection to the proxy" if self._proxy is not None else "no connection"
+            raise NoConnection(Lost(f"{to}: {why(error)}", unreachable=True)) from None
+        except ValueError:  # names that nobody could have
+            reason = "no connection: the host's name cannot be one"
+            raise NoConnection(Lost(reason, unreachable=True)) from None
+
+    async def _open(self, place: Place, protocol: Callable[[], Speaker]) -> Speaker:
+        tls = self._context if place.is_tls else None
+        # Of a number there is no other address; and who is cancelled there may leave a socket open.
+        delay = None if set(place.host) <= _OF_NUMBERS else NEXT_ADDRESS_SECONDS
+        opened = await asyncio.get_running_loop().create_connection(
+            protocol, place.host, place.port, ssl=tls, happy_eyeballs_delay=delay
+        )
+        return opened[1]
+
+
+# In paths and queries as they are; what is escaped stays so.
+_KEPT = "/%:@!$&'()*+,;=~"
+_OF_NUMBERS = frozenset("0123456789.:")
 
 
 class Transport:

@@ -42,10 +42,11 @@ from callmark.records.seams import (
 )
 from callmark.records.trace import RepairedCall, TraceEntry
 from callmark.runners.http.client import AdaptiveLimit, Secrets, Transport, endpoint_of
-from callmark.runners.http.connection import Lost, Response
 from callmark.runners.http.trouble import (
     Complaint,
+    Lost,
     Refused,
+    Response,
     Retry,
     RetryPolicy,
     Situation,
