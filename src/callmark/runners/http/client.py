@@ -23,22 +23,8 @@ from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
 from callmark.errors import UsageError
 from callmark.records.jsontext import Json
-from callmark.runners.http.detours import (
-    NoConnection,
-    Tunnel,
-    inflate,
-    let_in_by_proxy,
-    parts_of_proxy,
-    start_tls,
-    why,
-)
-from callmark.runners.http.spellings import (
-    SHORTEST_SECRET,
-    encodings_of,
-    secrets_in_query,
-    spell,
-    undo_escaping,
-)
+from callmark.runners.http import detours, spellings
+from callmark.runners.http.detours import NoConnection, Tunnel, why
 from callmark.runners.http.trouble import (
     CUT,
     MOST_BYTES,
@@ -62,10 +48,8 @@ class Secrets:
 
     def __init__(self, values: Iterable[str]) -> None:
         long = {one for value in values for one in (value, value.strip())}
-        self._values = sorted(one for one in long if len(one) >= SHORTEST_SECRET)
-        self._encoded = sorted({form for one in self._values for form in encodings_of(one)})
-        found = {*self._values, *self._encoded, *filter(None, map(undo_escaping, self._values))}
-        self._forms = sorted(found, key=lambda form: (-len(form), form))
+        self._values = sorted(one for one in long if len(one) >= spellings.SHORTEST_SECRET)
+        self._forms = spellings.forms_of(self._values) if self._values else []
 
     def __bool__(self) -> bool:
         return bool(self._forms)
@@ -99,12 +83,7 @@ class Secrets:
 
     @cached_property
     def _spellings(self) -> re.Pattern[str]:
-        whole = ["".join(map(spell, value)) for value in self._values]
-        # Letters and digits of base64 are never escaped where the rest is not.
-        partly = [
-            "".join(one if one.isalnum() else spell(one) for one in form) for form in self._encoded
-        ]
-        return re.compile("|".join(sorted({*whole, *partly}, key=len, reverse=True)))
+        return spellings.pattern_of(self._values)
 
 
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
@@ -143,7 +122,7 @@ def endpoint_of(served: ServedOptions, address: Address = SERVED["openai_http"])
     host = parts.netloc.rpartition("@")[2]
     secrets = [*served.secrets, *filter(None, (served.api_key,))]
     if parts.query:
-        secrets += secrets_in_query(parts.query)
+        secrets += spellings.secrets_in_query(parts.query)
     headers = {
         "Content-Type": "application/json",
         "Accept": "application/json",
@@ -278,7 +257,7 @@ class Whole(msgspec.Struct, frozen=True):
     def response(self) -> Response | Lost:
         head = self.head
         coding = head.codings
-        body = self.body if coding is None else inflate(self.body, coding, MOST_BYTES)
+        body = self.body if coding is None else detours.inflate(self.body, coding, MOST_BYTES)
         if isinstance(body, Lost):
             return body
         again = head.get(b"retry-after")
@@ -304,6 +283,8 @@ class Connection(asyncio.BufferedProtocol):
         self._poll = select.poll()
         self._parser: HttpResponseParser | None = HttpResponseParser(self)
         self._waiting: asyncio.Future[Whole | Lost | None] | None = None
+        self._deadline, self._late = 0.0, CUT
+        self._timer: asyncio.TimerHandle | None = None
         self._is_asked = False
         self.is_kept = False
         self._forget()
@@ -336,16 +317,28 @@ class Connection(asyncio.BufferedProtocol):
     async def _wait(self, deadline: float, late: Lost) -> Response | Lost | None:
         loop = asyncio.get_running_loop()
         self._waiting = waiting = loop.create_future()
-        timer = loop.call_at(deadline, self._answer, late)
+        self._deadline, self._late = deadline, late
+        if self._timer is None or deadline < self._timer.when():
+            self._watch()
         try:
             outcome = await waiting
         finally:
-            timer.cancel()
             self._waiting = None
             if not waiting.done() or waiting.cancelled():
                 self.abort()
         # Inflated here, where it is read at once, and not where answers come in.
         return outcome.response() if isinstance(outcome, Whole) else outcome
+
+    def _watch(self) -> None:
+        """One timer for many answers: most come long before their limit."""
+        loop = asyncio.get_running_loop()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._waiting is not None and loop.time() >= self._deadline:
+            self._answer(self._late)
+        elif self._waiting is not None:
+            self._timer = loop.call_at(self._deadline, self._watch)
 
     @property
     def is_free(self) -> bool:
@@ -399,6 +392,8 @@ class Connection(asyncio.BufferedProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._link = self._parser = None
         self.is_kept = False
+        if self._timer is not None:
+            self._timer.cancel()
         if not self._is_asked:
             return
         head = self._head
@@ -485,8 +480,8 @@ class Route:
         self._lets_in: dict[str, str] = {}
         try:
             if proxy is not None:
-                named = parts_of_proxy(proxy)
-                self._proxy, self._lets_in = place_of(named), let_in_by_proxy(named)
+                named = detours.parts_of_proxy(proxy)
+                self._proxy, self._lets_in = place_of(named), detours.let_in_by_proxy(named)
             self._server = place_of(urlsplit(url))
         except UnicodeError:
             raise UsageError("--base-url: the host's name cannot be one") from None
@@ -519,7 +514,7 @@ class Route:
                 return await self._open(first, lambda: connection)
             tunnel, server = await self._open(first, Tunnel), self._server
             link = await tunnel.lead_to(server.whole, self._lets_in)
-            await start_tls(link, connection, self._context, server.host)
+            await detours.start_tls(link, connection, self._context, server.host)
             return connection
         except SSLError as error:
             raise NoConnection(Lost(f"TLS: {why(error)}", unreachable=True)) from None

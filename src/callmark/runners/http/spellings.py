@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from html.entities import html5
 from urllib.parse import unquote, unquote_plus
 
@@ -19,7 +19,26 @@ for _name, _text in html5.items():
         _ENTITIES.setdefault(_text, []).append(_name)
 
 
-def encodings_of(value: str) -> Iterator[str]:
+def forms_of(values: Collection[str]) -> list[str]:
+    """Without escapes; the longest first."""
+    undone = filter(None, map(_undo_escaping, values))
+    found = {*values, *undone, *(form for one in values for form in _encodings_of(one))}
+    return sorted(found, key=lambda form: (-len(form), form))
+
+
+def pattern_of(values: Collection[str]) -> re.Pattern[str]:
+    """Of all spellings with escapes."""
+    whole = {"".join(map(_spell, value)) for value in values}
+    # Letters and digits of base64 are never escaped where the rest is not.
+    partly = {
+        "".join(one if one.isalnum() else _spell(one) for one in form)
+        for value in values
+        for form in _encodings_of(value)
+    }
+    return re.compile("|".join(sorted(sorted(whole | partly), key=len, reverse=True)))
+
+
+def _encodings_of(value: str) -> Iterator[str]:
     data = value.encode("utf-8", "surrogatepass")
     yield data.hex()
     yield data.hex().upper()
@@ -31,13 +50,13 @@ def encodings_of(value: str) -> Iterator[str]:
         yield whole[start:end].replace("+", "-").replace("/", "_")
 
 
-def undo_escaping(value: str) -> str | None:
+def _undo_escaping(value: str) -> str | None:
     """As a server sees it that undoes an escaping which was never done."""
     undone = unquote_plus(value)
     return undone if undone != value and len(undone.strip()) >= SHORTEST_SECRET else None
 
 
-def spell(character: str) -> str:
+def _spell(character: str) -> str:
     """A pattern of all spellings of one character. Every repetition is bounded."""
     code, same = ord(character), re.escape(character)
     if character in "+ ":  # a URL says the one for the other
