@@ -472,8 +472,9 @@ class Journal:
     def _lines_in_order(self, stream: io.BufferedReader) -> Iterator[bytes]:
         """The latest line of each (index, trial), sorted. Runners that answer one sample after the
         other leave them so: then no place has to be kept."""
-        if self._places is not None:
-            for offset in self._places.in_order(stream):
+        places, self._places = self._places, None
+        if places is not None:
+            for offset in places.in_order(stream):
                 stream.seek(offset)
                 yield _bare(stream.readline())
             return
