@@ -123,7 +123,7 @@ _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Json).decode
 _decode_object = msgspec.json.Decoder(dict[str, Json]).decode
 _encode_sorted = msgspec.json.Encoder(order="sorted").encode
-_LIKE_A_FRACTION = re.compile(rb"[:,[]-?\d+[.e]")
+_LIKE_A_FRACTION = re.compile(rb"(?:\A|[:,[])-?\d+[.e]")
 _canonical = json.JSONEncoder(
     sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False
 ).encode
