@@ -10,6 +10,7 @@ import ssl
 import struct
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from subprocess import run
@@ -189,6 +190,57 @@ async def _send(writer: asyncio.StreamWriter, answer: Answer) -> bool:
         link = writer.get_extra_info("socket")
         link.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     return answer.keep is None and answer.raw is None
+
+
+class TunnelProxy:
+    """A proxy that opens a way to wherever it is asked for one, or answers with these bytes."""
+
+    def __init__(self, answer: bytes = b"HTTP/1.1 200 OK\r\n\r\n") -> None:
+        self._answer = answer
+        self.heads: list[str] = []
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self.port = self._socket.getsockname()[1]
+        self._open: list[socket.socket] = [self._socket]
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self._accept, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for link in self._open:
+            with suppress(OSError):
+                link.shutdown(socket.SHUT_RDWR)
+            link.close()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                link = self._socket.accept()[0]
+                self._open.append(link)
+                threading.Thread(target=self._serve, args=(link,), daemon=True).start()
+
+    def _serve(self, link: socket.socket) -> None:
+        head = b""
+        with suppress(OSError):
+            while b"\r\n\r\n" not in head:
+                head += link.recv(1)
+            self.heads.append(head.decode())
+            link.sendall(self._answer)
+            if not self._answer.startswith(b"HTTP/1.1 200"):
+                link.close()
+                return
+            host, _, port = head.split()[1].decode().rpartition(":")
+            server = socket.create_connection((host, int(port)))
+            self._open.append(server)
+            threading.Thread(target=_pipe, args=(server, link), daemon=True).start()
+            _pipe(link, server)
+
+
+def _pipe(source: socket.socket, target: socket.socket) -> None:
+    with suppress(OSError):
+        while data := source.recv(1 << 16):
+            target.sendall(data)
+        target.shutdown(socket.SHUT_WR)
 
 
 def self_signed(folder: Path) -> Path:

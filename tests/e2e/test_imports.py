@@ -35,7 +35,7 @@ ROOT = Path(__file__).parents[2]
 HEAVY = {
     "numpy",
     "rich",
-    "aiohttp",
+    "httptools",
     "torch",
     "msgspec",
     "transformers",
@@ -133,7 +133,7 @@ UNUSED = """
     view
 """.split()
 FOREIGN = """
-    aiohttp asyncio jinja2 json_repair mcp multiprocessing numpy phonenumbers pyarrow ray re2 rich
+    asyncio httptools jinja2 json_repair mcp multiprocessing numpy phonenumbers pyarrow ray re2 rich
     sqlite3 stdnum subprocess torch transformers xml
 """.split()
 

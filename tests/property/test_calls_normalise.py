@@ -11,7 +11,7 @@ import callmark
 from callmark.calls.attempts import NameCodec
 from callmark.calls.registry import Registry, normalise
 from callmark.errors import UsageError
-from callmark.records.jsontext import canonical_json
+from callmark.records.jsontext import canonical_json, digest, digest_parsed, parse_json
 
 UNHURRIED = settings(deadline=None)  # a busy machine is no failure
 BUILTIN = Registry.from_specs(
@@ -98,3 +98,10 @@ def test_names_go_to_the_endpoint_and_back(names):
         assert codec.decode(sent) == name
         if re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", name):
             assert sent == name
+
+
+@UNHURRIED
+@given(VALUES)
+def test_the_faster_hash_of_what_was_parsed_is_the_same(value):
+    parsed = parse_json(json.dumps(value))
+    assert digest_parsed(parsed) == digest(parsed)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
@@ -24,6 +23,7 @@ from callmark.records.jsontext import (
     PathInJson,
     canonical_json,
     digest,
+    encode_sorted,
     parse_json,
     want_object,
     want_text,
@@ -544,10 +544,6 @@ def _alias_clashes(specs: Mapping[str, ToolSpec]) -> Iterator[tuple[str, str]]:
                 yield name, f"the alias {alias!r} already belongs to {owner}"
 
 
-_encode_sorted = msgspec.json.Encoder(order="sorted").encode
-_LIKE_A_FRACTION = re.compile(rb"[:,[]-?\d+[.e]")
-
-
 class NormalisedCall(msgspec.Struct, frozen=True):
     """`key` may share values with the spec's defaults: read it, do not change it."""
 
@@ -603,9 +599,8 @@ def canonical_name(
 
 def _canonical_text(key: dict[str, Json]) -> str:
     try:
-        encoded = _encode_sorted(key)
-        # The fast encoder writes a fraction such as 1e-7 in its own way, and NaN as null.
-        if b"null" in encoded or _LIKE_A_FRACTION.search(encoded):
+        encoded = encode_sorted(key)
+        if encoded is None or b"null" in encoded:  # which may be NaN
             return canonical_json(key)
         return encoded.decode()
     except (ValueError, TypeError) as error:

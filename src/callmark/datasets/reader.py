@@ -30,7 +30,7 @@ from callmark.datasets.schema import (
     item_problems,
 )
 from callmark.errors import BadInput, OutputFailed
-from callmark.records.jsontext import Json, NotJson, digest, want_object
+from callmark.records.jsontext import Json, NotJson, digest_parsed, want_object
 from callmark.records.problems import Problems, show_value
 from callmark.records.samples import (
     Header,
@@ -96,8 +96,10 @@ class FactTally:
             self._probes[expectation.locale or ""] += 1
         if expectation.locale:
             self._locales[expectation.locale] += 1
-        self._slices.update(expectation.slices)
-        self._tools.update({call.name for call in calls})
+        for one in expectation.slices:
+            self._slices[one] += 1
+        for name in {call.name for call in calls}:
+            self._tools[name] += 1
         own = brought_tools(expectation)
         self._brought |= own
         for tool in set(expectation.tools or ()) - own:
@@ -221,7 +223,8 @@ class Dataset:
         asked by id, before anything is made of an item."""
         for index, sample_id, item in self._items():
             if is_wanted is None or is_wanted(sample_id):
-                yield sample_of(item, index=index, sample_id=sample_id, item_sha256=digest(item))
+                sha256 = digest_parsed(item)
+                yield sample_of(item, index=index, sample_id=sample_id, item_sha256=sha256)
 
     def ids(self) -> Iterator[str]:
         """Of all samples, in their order."""
@@ -422,11 +425,12 @@ class _FirstReading:
             self._keep(keys.kept, line.number)
             self.header = header_of(item)
             return
-        problems = item_problems(item)
+        keys = item_keys(item)
+        problems = item_problems(item, keys)
         if problems:
             self._problems.add(f"{self._name}:{line.number}", problems)
             return
-        self._keep(item_keys(item).kept, line.number)
+        self._keep(keys.kept, line.number)
         sample_id = sample_id_of(item)
         self._ids.add(sample_id, line.number, line.offset)
         if self._note is not None:

@@ -115,10 +115,12 @@ def item_keys(item: dict[str, Json]) -> KeysOfLine:
     return _tell(found)
 
 
-def item_problems(item: Json) -> list[str]:
+def item_problems(item: Json, keys: KeysOfLine | None = None) -> list[str]:
     """What speaks against an item: the shipped schema, and keys that were meant to be others.
-    `[]` if nothing."""
-    slips = item_keys(item).slips if isinstance(item, dict) else ()
+    `[]` if nothing. `keys`: its unknown ones, where somebody has looked for them."""
+    if keys is None and isinstance(item, dict):
+        keys = item_keys(item)
+    slips = keys.slips if keys is not None else ()
     problems = schema_problems(_validator(), item)
     if slips:  # a key that is missing because it was misspelt is said once
         missing = [problem for problem in problems if problem.endswith(": is missing")]

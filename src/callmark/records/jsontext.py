@@ -122,6 +122,8 @@ Json = object
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Json).decode
 _decode_object = msgspec.json.Decoder(dict[str, Json]).decode
+_encode_sorted = msgspec.json.Encoder(order="sorted").encode
+_LIKE_A_FRACTION = re.compile(rb"(?:\A|[:,[])-?\d+[.e]")
 _canonical = json.JSONEncoder(
     sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False
 ).encode
@@ -235,6 +237,22 @@ def want_number(value: Json) -> int | float:
 def digest(value: Json) -> str:
     """SHA-256 (hex) of the canonical JSON."""
     return sha256_hex(_canonical(value).encode("utf-8", "surrogatepass"))
+
+
+def digest_parsed(value: Json) -> str:
+    """The same of a value that `parse_json` gave, at a third of the cost."""
+    try:
+        encoded = encode_sorted(value)
+    except (UnicodeEncodeError, OverflowError):
+        return digest(value)
+    return digest(value) if encoded is None else sha256_hex(encoded)
+
+
+def encode_sorted(value: Json) -> bytes | None:
+    """The canonical JSON by a faster encoder. It writes NaN as null, and a fraction such as 1e-7 in
+    its own way: None if there may be one."""
+    encoded = _encode_sorted(value)
+    return None if _LIKE_A_FRACTION.search(encoded) else encoded
 
 
 def sha256_hex(data: bytes) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -413,8 +414,8 @@ def marks_of(result: Result) -> TrialMarks:
     calls = [(entry.turn, entry.name, entry.arguments, entry.raw) for entry in result.tool_trace]
     return (
         _mark(result.item_sha256),
-        _mark(result.offered_tools_sha256),
-        _mark(result.used_fixtures_sha256),
+        _known_mark(result.offered_tools_sha256),
+        _known_mark(result.used_fixtures_sha256),
         _mark_of(_encoded([result.model_output, calls])),
     )
 
@@ -436,6 +437,9 @@ def _mark(text: str) -> int:
         except ValueError:
             pass
     return _mark_of(text.encode("utf-8", "surrogatepass"))
+
+
+_known_mark = lru_cache(1024)(_mark)  # of what many trials share
 
 
 def _mark_of(data: bytes) -> int:

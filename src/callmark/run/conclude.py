@@ -34,6 +34,7 @@ from callmark.run.loop import (
     TrialLoop,
     driver,
     journal_of,
+    rare_collections,
     set_stage,
 )
 from callmark.run.offers import GivenTools
@@ -100,7 +101,7 @@ def run(
             # An engine's trials are seen by nobody here.
             if out is not None and setup.trials in INDEXED and isinstance(players, InThisProcess):
                 stage.tally.rows = opened.enter_context(IndexRows(Path(out)))
-            with players.begin(stage) as player:
+            with players.begin(stage) as player, rare_collections():
                 loop = TrialLoop(stage, player)
                 ending = ending_of(loop, journal)
             observed = _observe(stage, player, tools)

@@ -493,7 +493,7 @@ DEPENDENCIES = (
     "python-stdnum",
     "numpy",
     "rich",
-    "aiohttp",
+    "httptools",
     "Jinja2",
     "google-re2",
 )

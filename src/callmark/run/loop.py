@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import threading
 from collections import deque
@@ -145,6 +146,26 @@ def _first(failures: BaseExceptionGroup[BaseException]) -> BaseException:
     return _first(first) if isinstance(first, BaseExceptionGroup) else first
 
 
+ALLOCATIONS = 10_000
+
+
+@contextmanager
+def rare_collections() -> Iterator[None]:
+    """Trials leave no cycles behind, and what a run has opened stays: looking for them after every
+    700 allocations, and at all that was opened, is a tenth of a run."""
+    before = gc.get_threshold()
+    if not gc.isenabled() or gc.get_freeze_count():
+        yield
+        return
+    gc.freeze()
+    gc.set_threshold(max(before[0], ALLOCATIONS), *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()
+
+
 class Interrupts:
     """Ctrl-C ends a run between two steps, never inside one that must be whole: a trial is
     scored, written and counted, or it is none of these."""
@@ -245,6 +266,8 @@ class Tally:
             self._progress(self.standing())
 
     def standing(self) -> Standing:
+        if not self.elsewhere:
+            return Standing(self.finished, self._total, self.misses, self.errors, self.resumed)
         away = self.elsewhere.values()
         return Standing(
             self.finished + sum(one.finished for one in away),
@@ -321,7 +344,7 @@ class Here:
     def play_into(self, kept: FinishedTrials | None) -> None:
         """Those that are not done yet. None: nothing is kept but the summary."""
         setup = self._setup
-        offers, runner = setup.offers, setup.runner
+        offers = setup.offers
         settings = PlaySettings(
             registry=offers.registry,
             allowed=offers.allowed,
@@ -333,6 +356,13 @@ class Here:
             faults=setup.faults,
         )
         waiting = self._waiting(kept)
+        with rare_collections():
+            self._play_all(waiting, settings, kept)
+
+    def _play_all(
+        self, waiting: Iterator[TrialInput], settings: PlaySettings, kept: FinishedTrials | None
+    ) -> None:
+        setup, runner = self._setup, self._setup.runner
         if runner.suspends:
             self._drive(self._at_once(waiting, settings, kept))
         else:
@@ -400,7 +430,7 @@ class Here:
             result = self._scored(played)
             if kept is not None:
                 self._origins.note(kept)
-                kept.append(encode_result(result))
+                kept.append(encode_result(result), place=(result.index, result.trial))
                 self._note_spent(played, kept)
             # Redacted metadata may say something else.
             is_as_read = result.metadata is played.sample.metadata
@@ -434,15 +464,15 @@ class Here:
             for trial in range(setup.config.repeat):
                 found = done.find(sample.sample_id, trial) if done else None
                 if found is None or kept is None:
-                    asking = TrialInput(
-                        sample, trial, offer.names, offer.tools, registry=offer.registry
-                    )
                     try:
                         opening = setup.prompts.opening(sample, offer.tools)
                     except UsageError as error:  # named before the run began: the others go on
+                        asking = TrialInput(sample, trial, offer.names, offer.tools)
                         self._finish(lose_trial(asking, Failure(f"prompt: {error}")), kept)
                     else:
-                        yield msgspec.structs.replace(asking, opening=opening)
+                        yield TrialInput(
+                            sample, trial, offer.names, offer.tools, opening, offer.registry
+                        )
                     continue
                 if found.index != sample.index:
                     what = f"index: is {found.index}, but the sample stands at {sample.index}"

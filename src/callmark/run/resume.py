@@ -436,7 +436,9 @@ class FinishedTrials(Protocol):
 
     def done(self) -> DoneTrials: ...
 
-    def append(self, lines: bytes, count: int = 1) -> object: ...
+    def append(self, lines: bytes, count: int = 1, place: tuple[int, int] | None = None) -> object:
+        """`place`: index and trial, if it is one line."""
+        ...
 
     def note_spent(self, lines: bytes) -> None:
         """What finished trials took, as lines of the file beside the results."""
@@ -460,6 +462,7 @@ class Origins:
         self.told: Observed | None = None
         self.damage: tuple[str, ...] = ()
         self._now: Observed | None = None
+        self._latest: tuple[dict[str, Json], tuple[str, ...]] | None = None
         self._setup = setup
         self._common = provenance(setup.pinned)
         if setup.config.model_revision is not None:
@@ -467,7 +470,11 @@ class Origins:
 
     def note(self, kept: FinishedTrials) -> None:
         """Before the trials that it is about: a trial whose origin is not known is none."""
-        self.take(origin_of(self._setup.runner.observed(), self._common), kept)
+        seen = self._setup.runner.observed()
+        if self._latest == (seen.provenance, seen.warnings):
+            return
+        self._latest = dict(seen.provenance), seen.warnings
+        self.take(origin_of(seen, self._common), kept)
 
     def take(self, seen: Observed, kept: FinishedTrials) -> None:
         if seen == self._now:

@@ -251,7 +251,7 @@ class Outbox:
     def not_ours(self, what: str, line: int | None = None) -> BadInput:
         return not_of_this_run(self._journal, what, line or None)
 
-    def append(self, lines: bytes, count: int = 1) -> None:
+    def append(self, lines: bytes, count: int = 1, place: tuple[int, int] | None = None) -> None:
         with self._lock:
             self._lines.append(lines)
             self._size += len(lines)

@@ -216,16 +216,21 @@ def result_at(path: Path, offset: int) -> Result:
         raise BadInput(f"{path}: byte {offset}: no result begins here: {error}") from None
 
 
-def _lines_and_results(path: Path) -> Iterator[tuple[Line, Result]]:
+def lines_in(path: Path) -> Iterator[Line]:
+    """Those of a file that are not blank."""
     with open_input(path) as stream:
         for line in lines_of(stream, str(path)):
-            if is_blank(line.data):
-                continue
-            try:
-                result = decode_result(line.json)
-            except NotJson as error:
-                raise BadInput(f"{path}:{line.number}: {error}") from None
-            yield line, result
+            if not is_blank(line.data):
+                yield line
+
+
+def _lines_and_results(path: Path) -> Iterator[tuple[Line, Result]]:
+    for line in lines_in(path):
+        try:
+            result = decode_result(line.json)
+        except NotJson as error:
+            raise BadInput(f"{path}:{line.number}: {error}") from None
+        yield line, result
 
 
 def find_result(path: Path, sample_id: str, trial: int) -> tuple[int, Result]:

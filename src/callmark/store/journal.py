@@ -258,6 +258,8 @@ class Journal:
         self._segments: dict[int, Observed] = {}
         self._answering: set[int] = set()  # segments with a finished trial
         self._segment: int | None = None  # of this run
+        # Where the trials stand, if this run appended all of them and said which they are.
+        self._places: _Places | None = None
         self._spending = SpendingFile(path.with_name(path.name.removesuffix(ENDING)))
 
     @property
@@ -310,11 +312,20 @@ class Journal:
         """What this run appended there."""
         return os.pread(self._open_fd(), size, offset)
 
-    def append(self, lines: bytes, count: int = 1) -> tuple[int, int]:
+    def append(
+        self, lines: bytes, count: int = 1, place: tuple[int, int] | None = None
+    ) -> tuple[int, int]:
         """Hands encoded results to the system at once, and to the disk once a second. Where they
-        begin, and how many bytes they take."""
-        stamped = b"".join(map(stamp, lines.splitlines(keepends=True)))
-        self._write(stamped)
+        begin, and how many bytes they take. `place`: index and trial of the only one."""
+        if place is None:
+            stamped = b"".join(map(stamp, lines.splitlines(keepends=True)))
+            self._write(stamped)
+            self._places = None
+        else:
+            stamped = stamp(lines)
+            self._write(stamped)
+            if self._places is not None:
+                self._places.add(*place, self._size - len(stamped))
         self._finished += count
         now = time.monotonic()
         if now - self._synced >= _SYNC_SECONDS:
@@ -384,6 +395,7 @@ class Journal:
 
     def start(self) -> None:
         os.ftruncate(self._open_fd(), 0)
+        self._places = _Places()
         self._spending.start()
         self._append(head_line(self._fingerprints))
         self._sync()
@@ -460,6 +472,12 @@ class Journal:
     def _lines_in_order(self, stream: io.BufferedReader) -> Iterator[bytes]:
         """The latest line of each (index, trial), sorted. Runners that answer one sample after the
         other leave them so: then no place has to be kept."""
+        places, self._places = self._places, None
+        if places is not None:
+            for offset in places.in_order(stream):
+                stream.seek(offset)
+                yield _bare(stream.readline())
+            return
         keys = ((record.index, record.trial) for _, record in self._trial_lines(stream))
         in_order = all(left < right for left, right in pairwise(keys))
         stream.seek(0)
@@ -472,14 +490,11 @@ class Journal:
             yield _bare(stream.readline())
 
     def _offsets_in_order(self, stream: io.BufferedReader) -> Iterator[int]:
-        """Where the latest line of each (index, trial) stands, sorted; memory: 14 bytes a line."""
-        blocks: dict[int, bytearray] = {}
+        """Where the latest line of each (index, trial) stands, sorted."""
+        places = _Places()
         for line, record in self._trial_lines(stream):
-            block, index = divmod(record.index, _BLOCK)
-            place = _PLACE.pack(index, record.trial, line.offset)
-            blocks.setdefault(block, bytearray()).extend(place)
-        for block in sorted(blocks):
-            yield from _latest(blocks.pop(block), stream)
+            places.add(record.index, record.trial, line.offset)
+        return places.in_order(stream)
 
     def _write(self, line: bytes) -> None:
         if self.is_new:
@@ -488,10 +503,10 @@ class Journal:
 
     def _append(self, line: bytes) -> None:
         fd = self._open_fd()
-        view = memoryview(line)
         try:
-            while view:
-                view = view[os.write(fd, view) :]
+            written = os.write(fd, line)
+            while written < len(line):
+                written += os.write(fd, memoryview(line)[written:])
         except OSError as error:
             with suppress(OSError):
                 os.ftruncate(fd, self._size)
@@ -625,6 +640,25 @@ def _bare(line: bytes) -> bytes:
     if found is None:
         raise WrongTrials("was changed by somebody else while it was read")
     return found
+
+
+class _Places:
+    """Where the line of each (index, trial) stands; 14 bytes a line."""
+
+    def __init__(self) -> None:
+        self._blocks: dict[int, bytearray] = {}
+
+    def add(self, index: int, trial: int, offset: int) -> None:
+        block, index = divmod(index, _BLOCK)
+        places = self._blocks.get(block)
+        if places is None:
+            places = self._blocks[block] = bytearray()
+        places += _PLACE.pack(index, trial, offset)
+
+    def in_order(self, stream: io.BufferedReader) -> Iterator[int]:
+        """The offsets by (index, trial); the latest where there are several. Once."""
+        for block in sorted(self._blocks):
+            yield from _latest(self._blocks.pop(block), stream)
 
 
 def _latest(places: bytearray, stream: io.BufferedReader) -> Iterator[int]:

@@ -157,12 +157,14 @@ class Shortlists:
         self._spans["counted"] += scores.spans_counted
         self._spans["lax"] += scores.lax.grounded
         self._spans["strict"] += scores.strict.grounded
-        self._values.update(scores.values)
+        for label, count in scores.values.items():
+            self._values[label] += count
         for one in scores.statements:
             self._labels[one.label] += 1
             if one.is_flag:
                 (self._firm if one.is_firm else self._advisory)[one.rule] += 1
-        self._origins.update(one.origin for one in scores.arguments or ())
+        for argument in scores.arguments or ():
+            self._origins[argument.origin] += 1
 
     def state(self) -> ShortlistsState:
         return ShortlistsState(

@@ -104,6 +104,11 @@ class RunIndex:
         found.extend(self.numbers.trials)
         return found
 
+    def name_at(self, row: int) -> tuple[str, int]:
+        """Whose line it is: sample and trial."""
+        listed = self._rows[row].listed
+        return listed.sample_id, listed.trial
+
     def listed(self) -> Iterable[ListedTrial]:
         return map(self._listed, self._rows)
 

@@ -183,6 +183,8 @@ class Inputs:
         if self._fingerprints is None or self._decoding is None:
             self._fingerprints, self._decoding = result.fingerprints, result.decoding
             return
+        if result.fingerprints is self._fingerprints and result.decoding is self._decoding:
+            return
         if result.fingerprints != self._fingerprints:
             for name in Fingerprints.__struct_fields__:
                 if getattr(result.fingerprints, name) != getattr(self._fingerprints, name):

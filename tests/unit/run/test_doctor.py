@@ -322,4 +322,4 @@ def test_the_machine_is_told_as_json_too(capsys, tmp_path, monkeypatch):
     assert main(["doctor", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["ok"] is True
-    assert {"Jinja2", "aiohttp"} <= {check["subject"] for check in found["checks"]}
+    assert {"Jinja2", "httptools"} <= {check["subject"] for check in found["checks"]}

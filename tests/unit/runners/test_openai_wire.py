@@ -2,22 +2,18 @@
 
 import asyncio
 import gzip
+import zlib
+from base64 import b64encode
 
 import pytest
-from aiohttp import ClientOSError
-from tests.endpoints import Answer, Server, self_signed
+from tests.endpoints import Answer, Server, TunnelProxy, self_signed
 from tests.hostile_answers import FRAMING
 
+from callmark.errors import UsageError
 from callmark.runners.http import client as http_transport
-from callmark.runners.http.client import (
-    NO_HTTP,
-    TOO_LARGE,
-    Lost,
-    Response,
-    Transport,
-    _lost,
-    endpoint_of,
-)
+from callmark.runners.http.client import Transport, endpoint_of
+from callmark.runners.http.detours import INFLATED_AT_ONCE, MOST_MEMBERS, inflate, why
+from callmark.runners.http.trouble import NO_HTTP, NOT_INFLATED, TOO_LARGE, Lost, Response
 from callmark.runners.options import ServedOptions
 
 BODY = b'{"choices": []}'
@@ -26,7 +22,7 @@ ZIPPED = gzip.compress(BODY, mtime=0)
 
 @pytest.fixture(autouse=True)
 def no_proxy(monkeypatch):
-    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "no_proxy"):
+    for name in ("http_proxy", "HTTP_PROXY", "https_proxy", "all_proxy", "no_proxy"):
         monkeypatch.delenv(name, raising=False)
 
 
@@ -217,6 +213,81 @@ def test_tls_is_spoken_only_to_who_can_show_who_he_is(tmp_path):
     assert unknown.reason.startswith("TLS: ")
 
 
+def test_tls_through_a_proxy_is_spoken_with_the_server(tmp_path, monkeypatch):
+    """The proxy is told the host and its own password, and nothing else."""
+    made = self_signed(tmp_path)
+    monkeypatch.setenv("SSL_CERT_FILE", str(made))
+    with TunnelProxy() as proxy, Server(lambda _: GOOD, certificate=made) as server:
+        monkeypatch.setenv("https_proxy", f"http://user:w%40rd@127.0.0.1:{proxy.port}")
+        found = exchange(transport_to(server.url), 3)
+        assert [one.body for one in found] == [BODY] * 3
+        assert server.connections == 1
+        [request] = server.requests[:1]
+    assert request.path == "/v1/chat/completions"
+    assert "proxy-authorization" not in request.headers
+    [head] = proxy.heads
+    assert head.startswith(f"CONNECT 127.0.0.1:{server.port} HTTP/1.1\r\n")
+    assert f"Proxy-Authorization: Basic {b64encode(b'user:w@rd').decode()}\r\n" in head
+    assert "chat" not in head
+
+
+REFUSING = {
+    b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n": "status 407",
+    b"HTTP/1.1 502 Bad Gateway\r\n\r\nno": "status 502",
+    b"SSH-2.0-OpenSSH_9.6\r\n": "does not speak HTTP",
+    b"HTTP/1.1 200 OK\r\n\r\nno TLS": "does not speak HTTP",
+    b"HTTP/2.0": "does not speak HTTP",
+    b"": "cut the connection",
+}
+
+
+@pytest.mark.parametrize("answer", REFUSING)
+def test_a_proxy_that_opens_no_way_makes_the_server_unreachable(answer, monkeypatch):
+    with TunnelProxy(answer) as proxy:
+        monkeypatch.setenv("https_proxy", f"127.0.0.1:{proxy.port}")
+        [outcome] = exchange(transport_to("https://example.invalid/v1"))
+    assert isinstance(outcome, Lost)
+    assert outcome.unreachable
+    assert outcome.reason.startswith("the proxy ")
+
+
+@pytest.mark.parametrize("proxy", ["socks5://127.0.0.1:1", "http://", "http://h:port", "ftp://h"])
+def test_a_proxy_of_another_kind_is_refused_without_its_password(proxy, monkeypatch):
+    monkeypatch.setenv("http_proxy", proxy.replace("://", "://user:secret-word@"))
+    with pytest.raises(UsageError, match="no_proxy") as refused:
+        transport_to("http://example.invalid/v1")
+    assert "secret-word" not in str(refused.value)
+
+
+@pytest.mark.parametrize("host", ["a..b", "x" * 70, ".local"])
+def test_a_host_that_cannot_be_one_is_unreachable(host):
+    [outcome] = exchange(transport_to(f"http://{host}/v1"))
+    assert isinstance(outcome, Lost)
+    assert outcome.unreachable
+
+
+@pytest.mark.parametrize("name", ["X Y", "X:Y", "X\r\nY", "", "Content-Length", "Größe"])
+def test_f12_no_header_can_become_another(name):
+    with pytest.raises(UsageError, match="--headers"):
+        endpoint_of(ServedOptions(base_url="http://h/v1", headers={name: "1"}))
+
+
+def test_what_is_given_as_a_header_takes_the_place_of_ours():
+    given = {"host": "elsewhere", "user-agent": "mine", "accept-encoding": "gzip"}
+    with Server(lambda _: GOOD) as server:
+        endpoint = endpoint_of(ServedOptions(base_url=server.url, headers=given))
+        exchange(Transport(endpoint, timeout=5.0, keep_alive=True))
+        [request] = server.requests
+    assert {name: request.headers[name] for name in given} == given
+
+
+def test_addresses_are_escaped_where_they_have_to_be():
+    with Server(lambda _: GOOD) as server:
+        exchange(transport_to(f"{server.url}/a b/ü%20c?x=1&y=é&z=%2F"))
+        [request] = server.requests
+    assert request.path == "/v1/a%20b/%C3%BC%20c/chat/completions?x=1&y=%C3%A9&z=%2F"
+
+
 def test_a_redirect_is_not_followed():
     with Server(lambda _: GOOD) as other:
         there = Answer(307, headers={"Location": f"{other.url}/chat/completions"})
@@ -260,6 +331,53 @@ def test_f11_many_large_bodies_are_read_one_after_the_other(monkeypatch):
         assert [len(one.body) for one in asyncio.run(talk())] == [size] * 8
 
 
+def test_a_connection_is_kept_after_a_large_body():
+    large = Answer(body=b" " * (http_transport.LARGE * 3))
+    with Server(lambda _: large) as server:
+        found = exchange(transport_to(server.url), 3)
+        assert [len(one.body) for one in found] == [http_transport.LARGE * 3] * 3
+        assert server.connections == 1
+
+
+def test_a_trial_that_is_given_up_gives_up_its_connection():
+    """Whoever comes next does not get the answer that nobody waited for."""
+    answers = [Answer(body=b"late", before=0.2), GOOD]
+
+    async def talk(transport):
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.05):
+                await transport.post(b"{}")
+        second = await transport.post(b"{}")
+        await transport.close()
+        return second
+
+    with Server(lambda _: answers.pop(0)) as server:
+        assert asyncio.run(talk(transport_to(server.url))).body == BODY
+        assert server.connections == 2
+
+
+STEP = INFLATED_AT_ONCE
+
+
+@pytest.mark.parametrize("size", [0, 1, STEP - 1, STEP, STEP + 1, 3 * STEP])
+@pytest.mark.parametrize("level", [0, 6])
+def test_f11_what_was_compressed_comes_back_whole(size, level):
+    body = bytes(range(256)) * (size // 256) + b"x" * (size % 256)
+    assert inflate(gzip.compress(body, level), "gzip") == body
+    assert inflate(zlib.compress(body, level), "deflate") == body
+    assert inflate(gzip.compress(body) * 3, "GZIP") == body * 3
+    assert inflate(body, "identity") == body
+
+
+def test_f11_what_cannot_be_undone_is_lost():
+    packed = gzip.compress(b"x" * 3 * STEP)
+    for cut in (1, 9, len(packed) // 2, len(packed) - 1):
+        assert inflate(packed[:cut], "gzip") == NOT_INFLATED
+    assert inflate(gzip.compress(b"") * (MOST_MEMBERS + 1), "gzip") == NOT_INFLATED
+    assert inflate(packed, "br") == NOT_INFLATED
+    assert inflate(packed, "gzip, gzip") == NOT_INFLATED
+
+
 @pytest.mark.parametrize("size", [99, 100, 101, 5000])
 def test_f11_a_body_has_a_bound_whatever_its_framing(monkeypatch, size):
     monkeypatch.setattr(http_transport, "MOST_BYTES", 100)
@@ -293,5 +411,7 @@ def test_f10_a_connection_that_spoke_no_http_is_not_used_again(name):
 
 
 def test_f12_a_connection_that_fails_does_not_tell_the_address():
-    error = ClientOSError(32, "Can not write request body for http://h/v1?key=secret-in-a-query")
-    assert _lost(error) == Lost("the connection failed: Broken pipe")
+    told = "Can not write request body for http://h/v1?key=secret-in-a-query"
+    [failed, unknown] = [OSError(32, told), OSError(told)]
+    assert why(failed) == "Broken pipe"
+    assert why(unknown) == "OSError"

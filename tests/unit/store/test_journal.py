@@ -108,6 +108,42 @@ def test_finish_writes_the_same_whatever_the_order_of_the_journal(out, line, ord
     assert out.read_bytes() == b"".join(latest[key] for key in sorted(latest))
 
 
+@pytest.mark.parametrize(
+    "order",
+    [
+        [(0, 0), (0, 1), (3, 0), (9000, 0)],
+        [(9000, 1), (2, 1), (9000, 0), (0, 0), (2, 0), (2, 1)],
+    ],
+    ids=["in order", "in none, one twice"],
+)
+@pytest.mark.parametrize("told", [1.0, 0.5], ids=["all places", "some places"])
+def test_finish_writes_the_same_where_it_was_told_the_places(out, line, order, told):
+    """A run that says which trial it appends need not have its journal read to find out; where it
+    says so only of some, nothing of that counts. A second time all of it is read."""
+    lines = [line(*key, text=str(at)) for at, key in enumerate(order)]
+    latest = dict(zip(order, lines, strict=True))
+    expected = b"".join(latest[key] for key in sorted(latest))
+    with opened(out) as journal:
+        for at, (key, one) in enumerate(zip(order, lines, strict=True)):
+            journal.note_origin(Observed(provenance={"at": at}))  # lines that are no trials
+            journal.append(one, place=key if at < told * len(order) else None)
+        for _ in range(2):
+            written = journal.finish(out, trials=len(latest))
+            assert out.read_bytes() == expected
+            assert written.sha256 == sha256_hex(expected)
+
+
+def test_a_journal_that_somebody_changes_under_a_run_is_refused(out, line):
+    with opened(out) as journal:
+        for index in (1, 0):
+            journal.append(line(index), place=(index, 0))
+        path = journal_path(out)
+        path.write_bytes(path.read_bytes().replace(b"1894", b"1895", 1))
+        with pytest.raises(BadInput, match="was changed by somebody else"):
+            journal.finish(out)
+    assert not out.exists()
+
+
 def test_f7_a_journal_says_that_its_results_are_written_until_another_trial_is(out, line):
     with opened(out) as journal:
         journal.append(line(0, status="error"))

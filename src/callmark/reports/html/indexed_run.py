@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
+
+import msgspec
 
 from callmark._version import __version__
 from callmark.records.report import Report
 from callmark.records.results import Result
 from callmark.reports.html.overview import bin_of
-from callmark.reports.html.page import Survey, listed_row
-from callmark.store.files import result_at
+from callmark.reports.html.page import (
+    TRIAL_BYTES,
+    PageResult,
+    Read,
+    Survey,
+    harmless,
+    listed_row,
+    page_sample,
+)
+from callmark.store.files import decode_result, lines_in, result_at
 from callmark.store.run_index import SMALLEST, read_index
 from callmark.summary.metrics import CrossScore, Pair
 from callmark.summary.run_index import RunIndex, unpack_index
@@ -23,6 +33,25 @@ def find_index(results: Path) -> RunIndex | None:
         return None
     parts = read_index(results, version=__version__)
     return None if parts is None else unpack_index(parts, partial(result_at, results))
+
+
+# A line has its fields as the page wants them: none of them is read.
+_Unread = msgspec.defstruct(
+    "_Unread",
+    [(name, msgspec.Raw, msgspec.Raw()) for name in PageResult.__struct_fields__],
+    omit_defaults=True,
+)
+_decode_unread = msgspec.json.Decoder(_Unread).decode
+_encode = msgspec.json.Encoder().encode
+_SAMPLE = b'{"sides":[{"label":"","result":%b}]}'
+
+
+def samples_as_written(results: Path) -> Iterator[bytes]:
+    """`page_sample` of all lines of results that have an index: this version wrote them."""
+    for line in lines_in(results):
+        encoded = harmless(_SAMPLE % _encode(_decode_unread(line.data)))
+        large = len(encoded) > TRIAL_BYTES
+        yield page_sample(decode_result(line.data)) if large else encoded
 
 
 def survey_of(report: Report, cross_score: CrossScore | None, index: RunIndex | None) -> Survey:
@@ -48,15 +77,24 @@ class IndexedSurvey(Survey):
             if one.traits.kind == "eligible":
                 self._own[bin_of(one.f1 or 0.0)] += 1
 
-    def add(self, result: Result, size: int = 0) -> None:
+    def encoded(
+        self, read: Read, samples: Iterable[bytes] | None
+    ) -> Iterator[tuple[Result | None, bytes]]:
+        needs_results = self._index.numbers.chance is None and self._cross_score is not None
+        if samples is None or needs_results:
+            return super().encoded(read, samples)
+        return ((None, sample) for sample in samples)
+
+    def add(self, result: Result | None, size: int = 0) -> None:
         if self._index.numbers.chance is None and self._cross_score is not None:
             self._add_to_chance(result)
         if self.rows is not None:
-            cost = self.rows[len(self._candidates)].cost
-            self._candidates.offer(result.sample_id, result.trial, row=cost, size=size)
+            at = len(self._candidates)
+            name, trial = self._index.name_at(at)
+            self._candidates.offer(name, trial, row=self.rows[at].cost, size=size)
 
-    def _add_to_chance(self, result: Result) -> None:
-        if result.scores is not None and result.scores.kind == "eligible":
+    def _add_to_chance(self, result: Result | None) -> None:
+        if result is not None and result.scores is not None and result.scores.kind == "eligible":
             self._chance.add(result)
 
     def list_all(self, line_at: Callable[[int], Result]) -> None:

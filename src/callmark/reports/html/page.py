@@ -331,8 +331,12 @@ def page_json(value: Any) -> bytes:
     except (UnicodeEncodeError, OverflowError):
         # Lone surrogates and integers of any size can come from a model.
         data = json.dumps(msgspec.to_builtins(value), separators=(",", ":")).encode()
-    for mark, harmless in _HARMLESS:
-        data = data.replace(mark, harmless)
+    return harmless(data)
+
+
+def harmless(data: bytes) -> bytes:
+    for mark, escaped in _HARMLESS:
+        data = data.replace(mark, escaped)
     return data
 
 
@@ -533,11 +537,12 @@ def _shorten_text(text: str, room: int) -> str:
 def write_html(finished: FinishedRun, stream: BinaryIO) -> None:
     """Without trials the page shows the report alone."""
     results = finished.results
-    index = None
+    index = samples = None
     if results is not None and results.stat().st_size >= SMALLEST:
-        from callmark.reports.html.indexed_run import find_index
+        from callmark.reports.html.indexed_run import find_index, samples_as_written
 
         index = find_index(results)
+        samples = None if index is None else samples_as_written(results)
     write_run_page(
         stream,
         finished.report,
@@ -545,6 +550,7 @@ def write_html(finished: FinishedRun, stream: BinaryIO) -> None:
         name="report" if results is None else run_name(results),
         cross_score=finished.cross_score,
         index=index,
+        samples=samples,
     )
 
 
@@ -556,9 +562,10 @@ def write_run_page(
     name: str,
     cross_score: CrossScore | None = None,
     index: RunIndex | None = None,
+    samples: Iterable[bytes] | None = None,
 ) -> None:
     """`read` opens the results, each time anew. `cross_score` gives the distribution of chance;
-    `index`: of these results."""
+    `index`: of these results; `samples`: all of them for the page, if nobody has to read them."""
     survey = Survey(report, cross_score)
     if index is not None:
         from callmark.reports.html.indexed_run import survey_of
@@ -566,8 +573,7 @@ def write_run_page(
         survey = survey_of(report, cross_score, index)
     with TemporaryFile() as spool:
         sizes: array[int] = array("I")
-        for result in read():
-            encoded = page_sample(result)
+        for result, encoded in survey.encoded(read, samples):
             survey.add(result, len(encoded) + 1)
             if survey.rows is not None:
                 spool.write(encoded)
@@ -607,8 +613,16 @@ class Survey:
         self.rows: list[Row] | None = []  # None: they do not all fit into an index
         self._room = INDEX_BYTES
 
-    def add(self, result: Result, size: int = 0) -> None:
+    def encoded(
+        self, read: Read, samples: Iterable[bytes] | None
+    ) -> Iterator[tuple[Result | None, bytes]]:
+        """What is to be added, and how a page has it."""
+        return ((result, page_sample(result)) for result in read())
+
+    def add(self, result: Result | None, size: int = 0) -> None:
         """`size`: what all of it takes in a file, where it is written to one."""
+        if result is None:
+            return
         row = row_of(result, (), self._trials.add(result))
         self._candidates.offer(result.sample_id, result.trial, row=row.cost, size=size)
         self._keep(row)

@@ -1,52 +1,45 @@
 """A request goes out, a response or the reason for none comes back; nothing here reads what was
-said. This is the one place that knows aiohttp, which parses what comes off the wire."""
+said. Where a served model is, and what must not be told of it; connections that are kept; how many
+requests it bears. httptools (llhttp), its leniencies off, parses what comes off the wire."""
 
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 import select
 import time
 from base64 import b64encode
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
-from contextvars import ContextVar
+from collections.abc import Callable, Iterable
 from functools import cached_property
-from html.entities import html5
 from io import BytesIO
-from socket import gaierror
-from ssl import SSLError
-from typing import TYPE_CHECKING, Any, ClassVar
-from urllib.parse import SplitResult, unquote, unquote_plus, urlsplit, urlunsplit
+from ssl import SSLContext, SSLError, create_default_context
+from typing import TypeVar, cast
+from urllib.parse import SplitResult, quote, unquote, urlsplit, urlunsplit
 from urllib.request import getproxies, proxy_bypass
-from weakref import WeakSet
 
 import msgspec
+from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
 from callmark.errors import UsageError
 from callmark.records.jsontext import Json
-from callmark.runners.http.trouble import asked_wait
+from callmark.runners.http import detours, spellings
+from callmark.runners.http.detours import NoConnection, Tunnel, why
+from callmark.runners.http.trouble import (
+    CUT,
+    MOST_BYTES,
+    NO_CONNECTION,
+    NO_HTTP,
+    TOO_LARGE,
+    Lost,
+    Response,
+    asked_wait,
+)
 from callmark.runners.options import SERVED, Address, ServedOptions
 
-if TYPE_CHECKING:
-    from aiohttp import ClientResponse, ClientSession, ClientTimeout, TCPConnector
-    from aiohttp.client_reqrep import ClientRequest
-    from aiohttp.connector import Connection
-    from multidict import CIMultiDictProxy
-
 HIDDEN = "***"
-# Local servers are given words such as EMPTY for a key: nothing to hide, and part of any text.
-SHORTEST_SECRET = 8
-
 # Without one of these no character is spelt in another way. Most texts have none.
 _ESCAPE = re.compile(r"""[\\%&=](?:(?<=\\)[uUxX0-7/"'\\+=]|(?<=&)[#a-zA-Z]|[0-9a-fA-F]{2})""")
-_SLASHES = r"\\{0,6}"
-_ENTITIES: dict[str, list[str]] = {}
-for _name, _text in html5.items():
-    if _name.endswith(";"):
-        _ENTITIES.setdefault(_text, []).append(_name)
 
 
 class Secrets:
@@ -55,10 +48,8 @@ class Secrets:
 
     def __init__(self, values: Iterable[str]) -> None:
         long = {one for value in values for one in (value, value.strip())}
-        self._values = sorted(one for one in long if len(one) >= SHORTEST_SECRET)
-        self._encoded = sorted({form for one in self._values for form in _encodings(one)})
-        found = {*self._values, *self._encoded, *filter(None, map(_decode, self._values))}
-        self._forms = sorted(found, key=lambda form: (-len(form), form))
+        self._values = sorted(one for one in long if len(one) >= spellings.SHORTEST_SECRET)
+        self._forms = spellings.forms_of(self._values) if self._values else []
 
     def __bool__(self) -> bool:
         return bool(self._forms)
@@ -92,67 +83,7 @@ class Secrets:
 
     @cached_property
     def _spellings(self) -> re.Pattern[str]:
-        whole = ["".join(map(_spell, value)) for value in self._values]
-        # Letters and digits of base64 are never escaped where the rest is not.
-        partly = [
-            "".join(one if one.isalnum() else _spell(one) for one in form) for form in self._encoded
-        ]
-        return re.compile("|".join(sorted({*whole, *partly}, key=len, reverse=True)))
-
-
-def _encodings(value: str) -> Iterator[str]:
-    data = value.encode("utf-8", "surrogatepass")
-    yield data.hex()
-    yield data.hex().upper()
-    for before in range(3):
-        # What stands before and after shares the first and the last character with the secret.
-        whole = b64encode(bytes(before) + data).decode()
-        start, end = (8 * before + 5) // 6, 8 * (before + len(data)) // 6
-        yield whole[start:end]
-        yield whole[start:end].replace("+", "-").replace("/", "_")
-
-
-def _decode(value: str) -> str | None:
-    """As a server sees it that undoes an escaping which was never done."""
-    undone = unquote_plus(value)
-    return undone if undone != value and len(undone.strip()) >= SHORTEST_SECRET else None
-
-
-def _spell(character: str) -> str:
-    """A pattern of all spellings of one character. Every repetition is bounded."""
-    code, same = ord(character), re.escape(character)
-    if character in "+ ":  # a URL says the one for the other
-        same = r"[+ ]"
-    units = character.encode("utf-16-be", "surrogatepass").hex()
-    escaped = r"\\{1,6}u" + r"\\{1,6}u".join(re.findall("....", units))
-    data = character.encode("utf-8", "surrogatepass")
-    ways = [
-        rf"(?i:{escaped})",
-        rf"(?i:\\{{1,6}}(?:u0{{0,6}}{code:x}|u\{{0{{0,6}}{code:x}\}}|x0{{0,2}}{code:x}))",
-        rf"\\{{1,6}}0{{0,2}}{code:o}",
-        "".join(rf"(?i:%(?:25){{0,4}}{one:02x})" for one in data),
-        "".join(rf"(?i:={one:02x})" for one in data),
-        rf"(?i:&(?:amp;){{0,3}}\#(?:0{{0,6}}{code};?|x0{{0,6}}{code:x};?))",
-    ]
-    if names := _ENTITIES.get(character):
-        ways.append(rf"&(?:amp;){{0,3}}(?:{'|'.join(map(re.escape, names))})")
-    if character == "+":
-        ways.append(r"%(?:25){0,4}20")
-    return f"(?:{'|'.join(ways)}|{_SLASHES}{same})"
-
-
-def secrets_in_query(query: str) -> list[str]:
-    """Values of an address's query whose names say that they let somebody in."""
-    pairs = (pair.partition("=") for pair in query.split("&"))
-    return [
-        spelling
-        for name, _, value in pairs
-        if _LETS_IN.search(name)
-        for spelling in (value, unquote(value))
-    ]
-
-
-_LETS_IN = re.compile(r"key|token|secret|sig|auth|pass|code|cred", re.IGNORECASE)
+        return spellings.pattern_of(self._values)
 
 
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
@@ -189,7 +120,9 @@ def endpoint_of(served: ServedOptions, address: Address = SERVED["openai_http"])
     path = parts.path.rstrip("/").removesuffix(address.path)
     path = path.removesuffix(address.folder) + address.folder
     host = parts.netloc.rpartition("@")[2]
-    secrets = [*served.secrets, *filter(None, (served.api_key,)), *secrets_in_query(parts.query)]
+    secrets = [*served.secrets, *filter(None, (served.api_key,))]
+    if parts.query:
+        secrets += spellings.secrets_in_query(parts.query)
     headers = {
         "Content-Type": "application/json",
         "Accept": "application/json",
@@ -244,9 +177,18 @@ def _merge(ours: dict[str, str], theirs: dict[str, str]) -> dict[str, str]:
     return {name: value for name, value in ours.items() if name.lower() not in named} | theirs
 
 
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+# What a request says about itself: another word would be a lie.
+_OURS = frozenset({"content-length", "transfer-encoding"})
+
+
 def _check(headers: dict[str, str]) -> dict[str, str]:
     for name, value in headers.items():
-        if not value.isprintable() or not name.isascii():
+        if name.lower() in _OURS:
+            raise UsageError(f"--headers: {name} is said by callmark itself: leave it out")
+        if _HEADER_NAME.fullmatch(name) is None:
+            raise UsageError(f"--headers: {name!r} cannot be the name of a header")
+        if not value.isprintable():
             raise UsageError(
                 f"--headers: the value of {name} has a character that no header may have;"
                 " is there a line end in the key?"
@@ -254,283 +196,427 @@ def _check(headers: dict[str, str]) -> dict[str, str]:
     return headers
 
 
+# Of what is no body: the head, the sizes of chunks, trailers.
+MOST_AROUND = 64 << 10
+# For every byte of a body: chunks of one byte have five.
+AROUND_A_BYTE = 16
+# Bodies beyond this are read one after the other, so that many of them fill no memory.
+LARGE = 256 << 10
+READ_AT_ONCE = 64 << 10
+NEXT_ADDRESS_SECONDS = 0.25  # then another one of the same host is tried, too
 CONNECT_SECONDS = 30.0
 LOOK_SECONDS = 10.0
 # Below the 5 seconds of common servers: a connection is not used at the moment it is closed.
 KEEP_ALIVE_SECONDS = 4.0
-# Of one body, inflated. The head has aiohttp's bounds: 8 kB a line, 128 lines.
-MOST_BYTES = 64 << 20
-# A body that is still to come is waited for so long at a time.
-WATCH_SECONDS = 0.25
-# Bodies beyond this are read one after the other, so that many of them fill no memory.
-LARGE = 256 << 10
 
 
-# The connection that this task's request went out on.
-_link: ContextVar[asyncio.Transport | None] = ContextVar("link", default=None)
+class Head:
+    """The fields of a response that are read, and what they say about its body."""
+
+    def __init__(self, status: int, fields: list[tuple[bytes, bytes]]) -> None:
+        self.status = status
+        self._found: dict[bytes, bytes] = {}
+        self._twice: set[bytes] = set()
+        for given, value in fields:
+            name = given.lower()
+            if name in self._found:
+                self._twice.add(name)
+            self._found.setdefault(name, value)
+
+    def get(self, name: bytes) -> str | None:
+        value = self._found.get(name)
+        return None if value is None else value.decode("latin-1").strip()
+
+    def problem(self) -> Lost | None:
+        """Whether one and only one thing says where the body ends (or nothing: then the connection
+        does). The parser has refused what is no number, and two lengths; other codings it leaves to
+        us."""
+        coding, length = self.get(b"transfer-encoding"), self.get(b"content-length")
+        if coding is not None and (coding.lower() != "chunked" or self._twice & _FRAMING):
+            return NO_HTTP
+        if length is not None and int(length) > MOST_BYTES:
+            return TOO_LARGE
+        return None
+
+    @property
+    def ends_with_connection(self) -> bool:
+        return not self._found.keys() & _FRAMING
+
+    @property
+    def codings(self) -> str | None:
+        """How the body is compressed; what nobody can undo, where two fields say it."""
+        return "two" if b"content-encoding" in self._twice else self.get(b"content-encoding")
 
 
-class Response(msgspec.Struct, frozen=True, kw_only=True):
-    """`asked`: seconds of its Retry-After."""
+class Whole(msgspec.Struct, frozen=True):
+    """A response as it came."""
 
-    status: int
-    content_type: str
+    head: Head
     body: bytes
-    asked: float | None
+
+    def response(self) -> Response | Lost:
+        head = self.head
+        coding = head.codings
+        body = self.body if coding is None else detours.inflate(self.body, coding, MOST_BYTES)
+        if isinstance(body, Lost):
+            return body
+        again = head.get(b"retry-after")
+        return Response(
+            status=head.status,
+            content_type=head.get(b"content-type") or "",
+            body=body,
+            asked=None if again is None else asked_wait(again, head.get(b"date"), time.time()),
+        )
 
 
-class Lost(msgspec.Struct, frozen=True):
-    """There was no response, or not a whole one. `unreachable`: not even a connection;
-    `for_good`: it would be lost again."""
-
-    reason: str
-    unreachable: bool = False
-    timed_out: bool = False
-    for_good: bool = False
+_FRAMING = frozenset({b"transfer-encoding", b"content-length"})
 
 
-CUT = Lost("the connection was cut before the answer was whole")
-NO_HTTP = Lost("the answer is not HTTP", for_good=True)
-NOT_INFLATED = Lost("the answer is compressed in a way that cannot be undone", for_good=True)
-TOO_LARGE = Lost(f"the answer is larger than {MOST_BYTES >> 20} MB", for_good=True)
+class Connection(asyncio.BufferedProtocol):
+    """Asked by one at a time. `room`: what is read goes through there at once, so that all
+    connections can share it."""
+
+    def __init__(self, room: memoryview) -> None:
+        self.idle_since = 0.0
+        self._room = room
+        self._link: asyncio.Transport | None = None
+        self._poll = select.poll()
+        self._parser: HttpResponseParser | None = HttpResponseParser(self)
+        self._waiting: asyncio.Future[Whole | Lost | None] | None = None
+        self._deadline, self._late = 0.0, CUT
+        self._timer: asyncio.TimerHandle | None = None
+        self._is_asked = False
+        self.is_kept = False
+        self._forget()
+
+    def _forget(self) -> None:
+        """So that no answer takes memory which nobody waits for."""
+        self._read = self._size = 0
+        self._fields: list[tuple[bytes, bytes]] = []
+        self._head: Head | None = None
+        self._body = BytesIO()
+        self._end: Whole | Lost | None = None
+        self._may_be_large = False
+
+    async def ask(self, request: bytes, deadline: float, late: Lost) -> Response | Lost | None:
+        """None: the body is large, and the rest of it is not read until somebody asks for it. A
+        connection is to be asked again only if it `is_free`."""
+        self._is_asked, self.is_kept = True, False
+        if self._link is None:
+            return CUT
+        self._link.write(request)
+        return await self._wait(deadline, late)
+
+    async def ask_rest(self, deadline: float, late: Lost) -> Response | Lost:
+        self._may_be_large = True
+        if self._link is None:
+            return CUT
+        self._link.resume_reading()
+        return await self._wait(deadline, late) or CUT
+
+    async def _wait(self, deadline: float, late: Lost) -> Response | Lost | None:
+        loop = asyncio.get_running_loop()
+        self._waiting = waiting = loop.create_future()
+        self._deadline, self._late = deadline, late
+        if self._timer is None or deadline < self._timer.when():
+            self._watch()
+        try:
+            outcome = await waiting
+        finally:
+            self._waiting = None
+            if not waiting.done() or waiting.cancelled():
+                self.abort()
+        # Inflated here, where it is read at once, and not where answers come in.
+        return outcome.response() if isinstance(outcome, Whole) else outcome
+
+    def _watch(self) -> None:
+        """One timer for many answers: most come long before their limit."""
+        loop = asyncio.get_running_loop()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._waiting is not None and loop.time() >= self._deadline:
+            self._answer(self._late)
+        elif self._waiting is not None:
+            self._timer = loop.call_at(self._deadline, self._watch)
+
+    @property
+    def is_free(self) -> bool:
+        """Whether it is open, and nothing came or waits to be read that nobody asked for: it would
+        be taken for the next answer, or it is the end of the connection."""
+        return self.is_kept and self._link is not None and not self._poll.poll(0)
+
+    def abort(self) -> None:
+        self.is_kept = False
+        if self._link is not None:
+            self._link.abort()
+
+    def _answer(self, outcome: Whole | Lost | None) -> None:
+        """A connection is kept only after a whole answer."""
+        if isinstance(outcome, Lost):
+            self.abort()
+        if outcome is not None:
+            self._is_asked = False
+            self._forget()
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_result(outcome)
+
+    # What the event loop calls.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._link = cast("asyncio.Transport", transport)
+        self._poll.register(transport.get_extra_info("socket").fileno(), select.POLLIN)
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._room
+
+    def buffer_updated(self, nbytes: int) -> None:
+        parser = self._parser
+        if not self._is_asked or parser is None:
+            self.abort()
+            return
+        self._read += nbytes
+        try:
+            parser.feed_data(self._room[:nbytes])
+        except (HttpParserError, HttpParserUpgrade):
+            self._end = NO_HTTP
+        if self._end is not None:
+            self._answer(self._end)
+        elif self._read - self._size > MOST_AROUND + AROUND_A_BYTE * self._size:
+            self._answer(NO_HTTP)
+        elif self._size > LARGE and not self._may_be_large:
+            if self._link is not None:
+                self._link.pause_reading()
+            self._answer(None)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._link = self._parser = None
+        self.is_kept = False
+        if self._timer is not None:
+            self._timer.cancel()
+        if not self._is_asked:
+            return
+        head = self._head
+        if exc is not None:
+            self._answer(Lost(f"the connection failed: {why(exc)}"))
+        elif head is not None and head.ends_with_connection:
+            self._answer(Whole(head, self._body.getvalue()))
+        else:
+            self._answer(CUT)
+
+    # What the parser calls. After the end of an answer nothing else is expected: it is not read,
+    # and the connection not kept.
+
+    def on_message_begin(self) -> None:
+        if self._end is not None:
+            self.is_kept = False
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if self._head is None:
+            self._fields.append((name, value))
+
+    def on_headers_complete(self) -> None:
+        parser = self._parser
+        if self._end is not None or parser is None:
+            return
+        status, fields = parser.get_status_code(), self._fields
+        if status < 100 or parser.get_http_version() not in ("1.0", "1.1"):
+            self._end = NO_HTTP
+        elif status < 200:
+            self._fields = []  # of what goes before the answer
+        else:
+            self._head = Head(status, fields)
+            self._end = self._head.problem()
+
+    def on_body(self, body: bytes) -> None:
+        self._size += len(body)
+        if self._end is None:
+            self._body.write(body)
+            if self._size > MOST_BYTES:
+                self._end = TOO_LARGE
+
+    def on_message_complete(self) -> None:
+        parser, head, link = self._parser, self._head, self._link
+        if self._end is None and head is not None and parser is not None and link is not None:
+            self._end = Whole(head, self._body.getvalue())
+            # Who answers before the request was sent is not read to by the rest of it.
+            self.is_kept = parser.should_keep_alive() and not link.get_write_buffer_size()
+
+
+Speaker = TypeVar("Speaker", bound=asyncio.BaseProtocol)
+
+
+class Place(msgspec.Struct, frozen=True):
+    """Who is connected to."""
+
+    host: str
+    port: int
+    is_tls: bool
+
+    @property
+    def written(self) -> str:
+        """Without the port where it is the usual one."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == (443 if self.is_tls else 80) else f"{host}:{self.port}"
+
+    @property
+    def whole(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def place_of(parts: SplitResult) -> Place:
+    host = (parts.hostname or "").rstrip(".")
+    if not host.isascii():
+        host = host.encode("idna").decode()
+    is_tls = parts.scheme == "https"
+    return Place(host, parts.port or (443 if is_tls else 80), is_tls)
+
+
+class Route:
+    """The way to a server, straight or through a proxy."""
+
+    def __init__(self, url: str, proxy: str | None) -> None:
+        self._proxy: Place | None = None
+        self._lets_in: dict[str, str] = {}
+        try:
+            if proxy is not None:
+                named = detours.parts_of_proxy(proxy)
+                self._proxy, self._lets_in = place_of(named), detours.let_in_by_proxy(named)
+            self._server = place_of(urlsplit(url))
+        except UnicodeError:
+            raise UsageError("--base-url: the host's name cannot be one") from None
+
+    @cached_property
+    def _context(self) -> SSLContext:
+        """The system's certificates, or those that SSL_CERT_FILE names."""
+        context = create_default_context()
+        context.set_alpn_protocols(["http/1.1"])
+        return context
+
+    def head(self, method: str, url: str, headers: dict[str, str]) -> bytes:
+        """Of every request to that address: all but the length of its body."""
+        parts = urlsplit(url)
+        target = quote(parts.path or "/", _KEPT)
+        if parts.query:
+            target += "?" + quote(parts.query, _KEPT + "?")
+        every = _merge({"Host": self._server.written}, headers)
+        if self._proxy is not None and not self._server.is_tls:
+            target = f"http://{self._server.written}{target}"
+            every |= self._lets_in
+        fields = "".join(f"{name}: {value}\r\n" for name, value in every.items())
+        return f"{method} {target} HTTP/1.1\r\n{fields}".encode()
+
+    async def connect(self, room: memoryview) -> Connection:
+        """Raises NoConnection."""
+        first, connection = self._proxy or self._server, Connection(room)
+        try:
+            if self._proxy is None or not self._server.is_tls:
+                return await self._open(first, lambda: connection)
+            tunnel, server = await self._open(first, Tunnel), self._server
+            link = await tunnel.lead_to(server.whole, self._lets_in)
+            await detours.start_tls(link, connection, self._context, server.host)
+            return connection
+        except SSLError as error:
+            raise NoConnection(Lost(f"TLS: {why(error)}", unreachable=True)) from None
+        except OSError as error:
+            to = "no connection to the proxy" if self._proxy is not None else "no connection"
+            raise NoConnection(Lost(f"{to}: {why(error)}", unreachable=True)) from None
+        except ValueError:  # names that nobody could have
+            reason = "no connection: the host's name cannot be one"
+            raise NoConnection(Lost(reason, unreachable=True)) from None
+
+    async def _open(self, place: Place, protocol: Callable[[], Speaker]) -> Speaker:
+        tls = self._context if place.is_tls else None
+        # Of a number there is no other address; and who is cancelled there may leave a socket open.
+        delay = None if set(place.host) <= _OF_NUMBERS else NEXT_ADDRESS_SECONDS
+        opened = await asyncio.get_running_loop().create_connection(
+            protocol, place.host, place.port, ssl=tls, happy_eyeballs_delay=delay
+        )
+        return opened[1]
+
+
+# In paths and queries as they are; what is escaped stays so.
+_KEPT = "/%:@!$&'()*+,;=~"
+_OF_NUMBERS = frozenset("0123456789.:")
 
 
 class Transport:
-    """Requests to one server over connections that are kept: plain, TLS or through a proxy. Opened
-    by its first request, in the loop that makes it."""
+    """Requests to one server over connections that are kept: plain, TLS or through a proxy."""
 
     def __init__(self, endpoint: Endpoint, *, timeout: float, keep_alive: bool) -> None:
-        self._endpoint = endpoint
         self._timeout = timeout
         self._keep_alive = keep_alive
-        self._session: ClientSession | None = None
-        self._failures: tuple[type[Exception], ...] = ()
-        self._url: Any = None
+        self._route = Route(endpoint.url, endpoint.proxy)
+        headers = {"User-Agent": "callmark", "Accept-Encoding": "identity"}
+        if not keep_alive:
+            # Determinism mode: a kept connection may be closed under us, which would need a retry.
+            headers["Connection"] = "close"
+        headers = _merge(headers, endpoint.headers)
+        self._post = self._route.head("POST", endpoint.url, headers) + b"Content-Length: "
+        self._get = self._route.head("GET", endpoint.models_url, headers) + b"\r\n"
+        self._late = _no_answer_within(timeout)
+        self._idle: deque[Connection] = deque()
+        self._room = memoryview(bytearray(READ_AT_ONCE))
         self._one_large = asyncio.Lock()
 
     async def post(self, body: bytes) -> Response | Lost:
-        session = self._session or self._opened()
-        return await self._exchange(session, "POST", self._url, body, self._timeout)
+        request = b"%b%d\r\n\r\n%b" % (self._post, len(body), body)
+        return await self._exchange(request, self._timeout, self._late)
 
     async def models(self) -> Response | Lost:
-        session = self._session or self._opened()
         # A list of models is no work for a server: whoever does not answer soon does not have one.
         limit = min(self._timeout, LOOK_SECONDS)
-        return await self._exchange(session, "GET", self._endpoint.models_url, None, limit)
+        return await self._exchange(self._get, limit, _no_answer_within(limit))
 
     async def close(self) -> None:
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
+        while self._idle:
+            self._idle.pop().abort()
+        await asyncio.sleep(0)  # that is when they are told
 
-    def _opened(self) -> ClientSession:
-        import aiohttp
-        from aiohttp.http_exceptions import HttpProcessingError
-        from yarl import URL
-
-        self._session = aiohttp.ClientSession(
-            connector=_connector(keep_alive=self._keep_alive),
-            headers={"Accept-Encoding": "identity", **self._endpoint.headers},
-            # The whole has one limit, which is ours: it holds for what waits here too.
-            timeout=aiohttp.ClientTimeout(
-                total=None, sock_connect=min(self._timeout, CONNECT_SECONDS)
-            ),
-            # One answer must not change the next request.
-            cookie_jar=aiohttp.DummyCookieJar(),
-            # Not by trust_env, which asks a thread before every request.
-            proxy=self._endpoint.proxy,
-        )
-        self._failures = (aiohttp.ClientError, OSError, HttpProcessingError)
-        self._url = URL(self._endpoint.url)
-        return self._session
-
-    async def _exchange(
-        self, session: ClientSession, method: str, url: Any, sent: bytes | None, limit: float
-    ) -> Response | Lost:
+    async def _exchange(self, request: bytes, limit: float, late: Lost) -> Response | Lost:
+        """The limit is that of the whole: of a connection, of the answer, of what waits here."""
+        now = asyncio.get_running_loop().time()
+        deadline = now + limit
+        connection = self._kept(now)
+        if connection is None:
+            try:
+                async with asyncio.timeout_at(min(deadline, now + CONNECT_SECONDS)):
+                    connection = await self._route.connect(self._room)
+            except NoConnection as error:
+                return error.lost
+            except TimeoutError:
+                return NO_CONNECTION
+        received: Response | Lost | None = None
         try:
-            async with asyncio.timeout(limit):
-                # A redirect is never followed: the key goes to this host only.
-                response = await session.request(method, url, data=sent, allow_redirects=False)
-                try:
-                    received = await self._received(response)
-                finally:
-                    if not response.closed:
-                        response.close()
-                # Read to its end, a connection is kept; what was no HTTP may go on like that.
-                link = _link.get()
-                if isinstance(received, Lost) and link is not None:
-                    link.abort()
-                return received
-        except TimeoutError as error:
-            return _timed_out(error, limit)
-        except self._failures as error:
-            return _lost(error)
+            received = await connection.ask(request, deadline, late)
+            if received is None:
+                async with asyncio.timeout_at(deadline), self._one_large:
+                    received = await connection.ask_rest(deadline, late)
+            return received
+        except TimeoutError:
+            return late
+        finally:
+            if self._keep_alive and connection.is_kept and isinstance(received, Response):
+                connection.idle_since = asyncio.get_running_loop().time()
+                self._idle.append(connection)
+            else:
+                connection.abort()
 
-    async def _received(self, response: ClientResponse) -> Response | Lost:
-        headers = response.headers
-        if response.status < 200 or not _is_framed(headers):
-            return NO_HTTP
-        length = headers.get("Content-Length")
-        # Too long a number is never read as one.
-        if length is not None and (len(length) > 18 or int(length) > MOST_BYTES):
-            return TOO_LARGE
-        body = await self._body(response)
-        if body is None:
-            return TOO_LARGE
-        retry_after = headers.get("Retry-After")
-        return Response(
-            status=response.status,
-            content_type=headers.get("Content-Type", ""),
-            body=body,
-            asked=None
-            if retry_after is None
-            else asked_wait(retry_after, headers.get("Date"), time.time()),
-        )
-
-    async def _body(self, response: ClientResponse) -> bytes | None:
-        """None: there is too much of it. A buffer hands out what it holds without a copy; parts and
-        what they are joined to would take the memory of both."""
-        whole = BytesIO()
-        if not await _read(response, whole, LARGE):
-            async with self._one_large:
-                if not await _read(response, whole, MOST_BYTES):
-                    return None
-        return whole.getvalue()
+    def _kept(self, now: float) -> Connection | None:
+        """The one that was used last; those that were idle for long are closed."""
+        idle = self._idle
+        while idle and idle[0].idle_since + KEEP_ALIVE_SECONDS < now:
+            idle.popleft().abort()
+        while idle:
+            connection = idle.pop()
+            if connection.is_free:
+                return connection
+            connection.abort()
+        return None
 
 
-def _connector(*, keep_alive: bool) -> TCPConnector:
-    from aiohttp import TCPConnector
-
-    if not keep_alive:
-        # Determinism mode: a kept connection may be closed under us, and that would need a retry.
-        return TCPConnector(limit=0, force_close=True)
-
-    class Connector(TCPConnector):
-        """A kept connection on which something came that nobody asked for is not used again: it
-        would be taken for the next answer, or it is the end of the connection."""
-
-        kept: ClassVar[WeakSet[asyncio.Transport]] = WeakSet()
-
-        async def connect(
-            self, req: ClientRequest, traces: list[Any], timeout: ClientTimeout
-        ) -> Connection:
-            while True:
-                connection = await super().connect(req, traces, timeout)
-                link, protocol = connection.transport, connection.protocol
-                _link.set(link)
-                if link is None or protocol is None:
-                    return connection
-                if link not in self.kept:
-                    self.kept.add(link)
-                    return connection
-                if not protocol.should_close and _is_quiet(link):
-                    return connection
-                connection.close()
-
-    return Connector(limit=0, keepalive_timeout=KEEP_ALIVE_SECONDS)
-
-
-def _is_quiet(link: asyncio.Transport) -> bool:
-    """Whether nothing waits to be read that the loop has not seen yet."""
-    asked = select.poll()
-    try:
-        asked.register(link.get_extra_info("socket").fileno(), select.POLLIN)
-    except (OSError, ValueError, AttributeError):  # closed
-        return False
-    return not asked.poll(0)
-
-
-async def _read(response: ClientResponse, whole: BytesIO, most: int) -> bool:
-    """Whether the end came before there was more than that."""
-    while whole.tell() <= most:
-        is_here = response.content.is_eof()
-        part = await (response.content.readany() if is_here else _next_part(response))
-        if not part:
-            return True
-        whole.write(part)
-    return False
-
-
-async def _next_part(response: ClientResponse) -> bytes:
-    """aiohttp ends a connection that says what is no HTTP, and leaves who reads the body waiting:
-    so the connection is looked at while nothing comes."""
-    while True:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(WATCH_SECONDS):
-                return await response.content.readany()
-        if not response.content.is_eof() and _is_gone(response):
-            # The end of a connection may be the end of the body: that is told a moment later.
-            await asyncio.sleep(WATCH_SECONDS / 5)
-            if not response.content.is_eof():
-                from aiohttp import ClientPayloadError
-
-                raise ClientPayloadError
-
-
-def _is_gone(response: ClientResponse) -> bool:
-    link = response.connection and response.connection.transport
-    return link is None or link.is_closing()
-
-
-def _is_framed(headers: CIMultiDictProxy[str]) -> bool:
-    """Whether one and only one thing says where the body ends (or nothing: then the connection
-    does). aiohttp's parsers differ in what they let pass."""
-    codings = headers.getall("Transfer-Encoding", ())
-    lengths = headers.getall("Content-Length", ())
-    if codings:
-        return not lengths and len(codings) == 1 and codings[0].strip().lower() == "chunked"
-    return not lengths or (len(lengths) == 1 and lengths[0].isdecimal() and lengths[0].isascii())
-
-
-def _timed_out(error: TimeoutError, limit: float) -> Lost:
-    from aiohttp import ConnectionTimeoutError
-
-    if isinstance(error, ConnectionTimeoutError):
-        return Lost("no connection in time", unreachable=True, timed_out=True)
+def _no_answer_within(limit: float) -> Lost:
     return Lost(f"no answer within {limit:g} s (request_timeout)", timed_out=True)
-
-
-def _lost(error: Exception) -> Lost:
-    """In our own words: what the library says may hold addresses with passwords in them."""
-    import aiohttp
-    from aiohttp.http_exceptions import HttpProcessingError
-
-    match error:
-        case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientConnectorSSLError():
-            return Lost(f"TLS: {_why(error)}", unreachable=True)
-        case aiohttp.ClientProxyConnectionError():
-            return Lost(f"no connection to the proxy: {_why(error)}", unreachable=True)
-        case aiohttp.ClientConnectorError():
-            return Lost(f"no connection: {_why(error)}", unreachable=True)
-        case aiohttp.ServerDisconnectedError():
-            return CUT
-        case aiohttp.ClientPayloadError() | aiohttp.ClientResponseError() | HttpProcessingError():
-            return _malformed(error)
-        case _:
-            return Lost(f"the connection failed: {_why(error)}")
-
-
-def _malformed(error: Exception) -> Lost:
-    from aiohttp.http_exceptions import ContentEncodingError
-
-    if str(error).startswith("Response payload is not completed"):
-        return CUT
-    cause = error.__cause__
-    if isinstance(cause, ContentEncodingError) or (
-        cause is not None and isinstance(cause.__cause__, ContentEncodingError)
-    ):
-        return NOT_INFLATED
-    return NO_HTTP
-
-
-def _why(error: Exception) -> str:
-    inner = getattr(error, "os_error", None) or getattr(error, "certificate_error", None) or error
-    if isinstance(inner, SSLError | gaierror) and inner.strerror:
-        return inner.strerror
-    if isinstance(inner, OSError) and inner.errno:
-        # Not its own text: aiohttp puts the address there, with all that is in it.
-        return os.strerror(inner.errno)
-    return type(inner).__name__
 
 
 class AdaptiveLimit:

@@ -41,17 +41,12 @@ from callmark.records.seams import (
     Usage,
 )
 from callmark.records.trace import RepairedCall, TraceEntry
-from callmark.runners.http.client import (
-    AdaptiveLimit,
-    Lost,
-    Response,
-    Secrets,
-    Transport,
-    endpoint_of,
-)
+from callmark.runners.http.client import AdaptiveLimit, Secrets, Transport, endpoint_of
 from callmark.runners.http.trouble import (
     Complaint,
+    Lost,
     Refused,
+    Response,
     Retry,
     RetryPolicy,
     Situation,
@@ -276,6 +271,8 @@ def _length(outline: object) -> int:
 
 def count_tokens(prompt: Json, completion: Json, cached: Json = 0) -> Usage | None:
     """None: the server does not say it in a form that can be counted."""
+    if type(prompt) is type(completion) is int and prompt >= 0 <= completion and not cached:
+        return Usage(prompt, completion)
     said = {"prompt_tokens": prompt, "completion_tokens": completion}
     try:
         return msgspec.convert({**said, "cached_tokens": cached or 0}, Usage)
@@ -340,6 +337,9 @@ class Seen:
         self._server_tools: Counter[str] = Counter()
         self._prompt_tokens: int | None = None
         self._completion_tokens: int | None = None
+        self._told_of: tuple[object, ...] | None = None
+        self._provenance: dict[str, Json] = {}
+        self._warnings: tuple[str, ...] = ()
         self.requests = 0
         self.retries = 0
         self.answers = 0
@@ -364,6 +364,26 @@ class Seen:
             self._completion_tokens = (self._completion_tokens or 0) + usage.completion_tokens
 
     def observed(self, *, highest: int, model: str, listed: tuple[str, ...]) -> Observed:
+        """Asked for after every trial: made anew where there is something new."""
+        names = len(self._models), len(self._fingerprints), self._server_tools.total()
+        state = (*names, self.answers > 0, model, listed)
+        if state != self._told_of:
+            self._told_of = state
+            self._provenance = self._where_from()
+            self._warnings = self._warn(model, listed)
+        return Observed(
+            provenance=self._provenance,
+            measured={
+                "requests": self.requests,
+                "retries": self.retries,
+                "highest_concurrency": highest,
+                "prompt_tokens": self._prompt_tokens,
+                "completion_tokens": self._completion_tokens,
+            },
+            warnings=self._warnings,
+        )
+
+    def _warn(self, model: str, listed: tuple[str, ...]) -> tuple[str, ...]:
         warnings = []
         if len(self._fingerprints) > 1:
             warnings.append(f"{self._differing()}: not one and the same server answered")
@@ -375,24 +395,17 @@ class Seen:
         if self._server_tools:
             ran = ", ".join(f"{name} ({n})" for name, n in sorted(self._server_tools.items()))
             warnings.append(f"the server ran tools of its own, which are not scored: {ran}")
-        provenance: dict[str, Json] = {
+        return tuple(warnings)
+
+    def _where_from(self) -> dict[str, Json]:
+        found: dict[str, Json] = {
             "base_url": self._base_url,
             "served_models": sorted(self._models),
             "system_fingerprints": sorted(self._fingerprints),
         }
         if self._server_tools:
-            provenance["server_tools"] = sorted(self._server_tools)
-        return Observed(
-            provenance=provenance,
-            measured={
-                "requests": self.requests,
-                "retries": self.retries,
-                "highest_concurrency": highest,
-                "prompt_tokens": self._prompt_tokens,
-                "completion_tokens": self._completion_tokens,
-            },
-            warnings=tuple(warnings),
-        )
+            found["server_tools"] = sorted(self._server_tools)
+        return found
 
     def _add(self, names: set[str], name: Json) -> None:
         # Bounded: a server that makes up a new name for every answer must not fill the report.

@@ -71,6 +71,36 @@ NO_MODEL = re.compile(
 )
 
 
+# Of one body: as it comes, and inflated.
+MOST_BYTES = 64 << 20
+
+
+class Response(msgspec.Struct, frozen=True, kw_only=True):
+    """`asked`: seconds of its Retry-After."""
+
+    status: int
+    content_type: str
+    body: bytes
+    asked: float | None
+
+
+class Lost(msgspec.Struct, frozen=True):
+    """There was no response, or not a whole one. `unreachable`: not even a connection;
+    `for_good`: it would be lost again."""
+
+    reason: str
+    unreachable: bool = False
+    timed_out: bool = False
+    for_good: bool = False
+
+
+CUT = Lost("the connection was cut before the answer was whole")
+NO_HTTP = Lost("the answer is not HTTP", for_good=True)
+NOT_INFLATED = Lost("the answer is compressed in a way that cannot be undone", for_good=True)
+TOO_LARGE = Lost(f"the answer is larger than {MOST_BYTES >> 20} MB", for_good=True)
+NO_CONNECTION = Lost("no connection in time", unreachable=True, timed_out=True)
+
+
 class Retry(msgspec.Struct, frozen=True):
     """It may work the next time. `asked`: seconds that the server wants us to wait; `overloaded`:
     it has too much to do."""
