@@ -14,7 +14,7 @@ from callmark.grounding.match import Said
 from callmark.grounding.numbers import SCALE, find_number_words
 from callmark.grounding.record_tree import Series, key_stems, stem
 from callmark.grounding.spans import Outline, Span
-from callmark.grounding.text import SIGNS, lower, once
+from callmark.grounding.text import SIGNS, Frozen, lower, once
 from callmark.grounding.values import Value, decimals_of
 
 LONGEST_GAP = 80  # characters between two numbers of one equation
@@ -570,7 +570,7 @@ Step = tuple[int, str, tuple[int, ...]]  # a number, how it came about, of what
 Steps = Callable[[Sequence[int]], Iterator[Step]]
 
 
-class Wanted(NamedTuple):
+class Wanted(Frozen, frozen=True):
     """A number from `low` to `high`. `step`: a unit of its last digit that is no zero, since what
     is stated is one of so many such numbers."""
 

@@ -381,7 +381,7 @@ class Binder:
     def _around(self, value: Value) -> list[ResultRecord]:
         line = self.outline.line_at(value.start)
         records: dict[int, ResultRecord] = {}
-        for start, end in (self.outline.near(value, line), *line.siblings, *line.heads):
+        for start, end in (self.outline.near(value, line.span), *line.siblings, *line.heads):
             for mention in self._within(start, end, value):
                 for record in mention.records[:4]:
                     records.setdefault(record.number, record)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
 
 from callmark.grounding import arithmetic, claims, field_words
 from callmark.grounding.binding import (
@@ -34,7 +33,7 @@ from callmark.grounding.record_tree import (
     stem,
 )
 from callmark.grounding.spans import TOLD_CHANGE, Outline, Span
-from callmark.grounding.text import names_an_ending, once
+from callmark.grounding.text import Frozen, names_an_ending, once
 from callmark.grounding.values import Value, decimals_of, is_one_value
 from callmark.grounding.workings import TurnAt, words_around
 from callmark.records.statements import FLAGS, StatementLabel
@@ -57,7 +56,7 @@ _CODE = re.compile(r"[A-Z\d]*-?\d+-\d+|[A-Z]+-?\d+")
 _UNIT = re.compile(r"[ \u00a0-]?([^\W\d_]{1,12})")
 
 
-class StatementFinding(NamedTuple):
+class StatementFinding(Frozen, frozen=True):
     """One statement and its label. `fields` are the leaves that it rests on, or that it should
     have; `because` names what was expected."""
 
@@ -589,7 +588,7 @@ class Checker:
         is_word = value.kind == "number" and not any(map(str.isdecimal, value.text))
         if is_word or not all(is_one_value(one.value, value.kind) for one in fields):
             return None
-        near = self.outline.near(value, self.outline.line_at(value.start))
+        near = self.outline.near(value, self.outline.line_at(value.start).span)
         if TOLD_CHANGE.search(self.text, *self.outline.near(value, sentence)):
             return None
         others = list(self.values_around(value, near))
@@ -691,7 +690,7 @@ class Checker:
         """`42 of 60, so 18 are missing`; `| 42 | 60 | 18 |`"""
         if value.kind != "number" or not value.readings:
             return False
-        line = self.outline.near(value, self.outline.line_at(value.start))
+        line = self.outline.near(value, self.outline.line_at(value.start).span)
         told = [
             abs(one.readings[0])
             for one in self.values_around(value, line)

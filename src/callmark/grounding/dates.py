@@ -8,13 +8,13 @@ from functools import lru_cache
 from typing import NamedTuple
 from unicodedata import normalize
 
-from callmark.grounding.text import SIGNS, joins
+from callmark.grounding.text import SIGNS, Frozen, joins
 
 _NAMED_LOCALES = ("en", "de", "es", "fr", "pt", "it", "nl")
 _ENGLISH_WORDS = ("out", "set")  # short for months too: `3 out of 5`
 
 
-class Moment(NamedTuple):
+class Moment(Frozen, frozen=True):
     """The parts that were stated; None: not stated."""
 
     year: int | None = None
@@ -45,14 +45,13 @@ class Moment(NamedTuple):
 
     def agrees(self, other: Moment) -> bool:
         """Does `other` state all that this one states, and the same?"""
-        year, month, day, hour, minute, second = self
         return (
-            (minute is None or minute == other.minute)
-            and (hour is None or hour == other.hour)
-            and (day is None or day == other.day)
-            and (month is None or month == other.month)
-            and (year is None or year == other.year)
-            and (second is None or second == other.second)
+            (self.minute is None or self.minute == other.minute)
+            and (self.hour is None or self.hour == other.hour)
+            and (self.day is None or self.day == other.day)
+            and (self.month is None or self.month == other.month)
+            and (self.year is None or self.year == other.year)
+            and (self.second is None or self.second == other.second)
         )
 
 
@@ -66,7 +65,7 @@ def moment_keys(moment: Moment) -> list[tuple[int | None, ...]]:
     return keys or [()]
 
 
-class FoundMoment(NamedTuple):
+class FoundMoment(Frozen, frozen=True):
     start: int
     end: int
     moments: tuple[Moment, ...]  # how it is read; empty: not in this locale

@@ -10,9 +10,9 @@ from typing import Literal, NamedTuple
 
 from callmark.grounding.record_tree import key_stems, stem
 from callmark.grounding.spans import Outline, Span
-from callmark.grounding.text import SIGNS
+from callmark.grounding.text import SIGNS, Frozen
 from callmark.records.jsontext import Json
-from callmark.records.trace import json_inside
+from callmark.records.trace import read_inside
 
 # `write`: any call that changes something will do. The others need a call of their own kind.
 DeedKind = Literal["cancel", "book", "exchange", "send", "transfer", "ship", "delete", "write"]
@@ -232,7 +232,7 @@ class Deed(NamedTuple):
     calls: tuple[DoneCall, ...] = ()
 
 
-class DoneCall(NamedTuple):
+class DoneCall(Frozen, frozen=True):
     """A call that was answered and did not fail. `words`: stems of all that it says of itself,
     arguments and keys of the result included; `named`: texts of its arguments, folded."""
 
@@ -303,7 +303,7 @@ def _is_reversed(verb: str, calls: Iterable[DoneCall]) -> bool:
     return not words.isdisjoint(other) and words.isdisjoint(own)
 
 
-class _Claim(NamedTuple):
+class _Claim(Frozen, frozen=True):
     """`told_by`: the word by which a result could tell of it, without that we did it."""
 
     start: int
@@ -450,7 +450,7 @@ def words_of_call(
 def _keys_in(value: Json) -> list[str]:
     """The keys of an object and of what lies in it, as many as anybody would read."""
     found: list[str] = []
-    left = [json_inside(value) if isinstance(value, str) else value]
+    left = [read_inside(value) if isinstance(value, str) else value]
     while left and len(found) < MOST_KEYS:
         one = left.pop()
         if isinstance(one, dict):

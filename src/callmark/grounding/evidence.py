@@ -11,11 +11,21 @@ from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple, TypeGuard
 
+from msgspec.structs import asdict
+
 from callmark.calls.scan import NotPython, literal
 from callmark.grounding.dates import Moment
 from callmark.grounding.numbers import SCALE, TOLERANCE, of_json
 from callmark.grounding.spans import sentences
-from callmark.grounding.text import SHORT, STOP_WORDS, find_at_boundaries, fold, once, token_pattern
+from callmark.grounding.text import (
+    SHORT,
+    STOP_WORDS,
+    Frozen,
+    find_at_boundaries,
+    fold,
+    once,
+    token_pattern,
+)
 from callmark.grounding.values import (
     LONG_DIGITS,
     PARTIAL_DIGITS,
@@ -27,7 +37,7 @@ from callmark.grounding.values import (
     values_of,
 )
 from callmark.records.jsontext import Json, canonical_json, want_list, want_object, want_text
-from callmark.records.trace import is_mcp_result, json_inside
+from callmark.records.trace import is_mcp_result, read_inside
 
 
 class Part(NamedTuple):
@@ -65,7 +75,7 @@ def _parts_of_block(block: dict[str, Json], path: str) -> Iterator[Part]:
 
 def _value_of(text: str) -> Json:
     """JSON inside a text, and what Python prints for its lists and dicts: some servers do that."""
-    inside = json_inside(text)
+    inside = read_inside(text)
     if inside is not text or text.strip()[:1] not in ("[", "{", "("):
         return inside
     try:
@@ -80,7 +90,7 @@ def _repeats(value: Json, structured: Json) -> bool:
     values = structured.values() if isinstance(structured, dict) else ()
     said = canonical_json(value)
     return any(
-        said == canonical_json(json_inside(one) if isinstance(one, str) else one)
+        said == canonical_json(read_inside(one) if isinstance(one, str) else one)
         for one in (structured, *values)
     )
 
@@ -88,7 +98,7 @@ def _repeats(value: Json, structured: Json) -> bool:
 MAX_DEPTH = 400
 
 
-class Served(NamedTuple):
+class Served(Frozen, frozen=True):
     """One answered call. `turn` None: its place among the turns is not known. `root` is where
     the result lies, for one that stood in the prompt."""
 
@@ -238,7 +248,7 @@ class Walk:
     def _visit_text(self, value: str, path: str, key: str, strict: bool, depth: int) -> None:
         if self._echo_texts and fold(value) in self._echo_texts:
             return
-        inside = json_inside(value)
+        inside = read_inside(value)
         if inside is not value:
             self._visit(inside, path, key, strict, depth + 1)
         elif value:
@@ -576,7 +586,7 @@ _MOMENT_KEYS = (
 
 def _moment_keys(moment: Moment) -> list[tuple[str, ...]]:
     """Where a moment is filed, the most telling key first: that is where a question looks."""
-    parts = moment._asdict()
+    parts = asdict(moment)
     return [
         (*names, *(str(parts[name]) for name in names))
         for names in _MOMENT_KEYS

@@ -34,7 +34,7 @@ from callmark.grounding.reading import convert, dimension_of, scale_of_key, unit
 from callmark.grounding.reckoning import Around, Reckoning, minutes_said
 from callmark.grounding.record_tree import Field, ResultRecord, key_stems, key_words, stem
 from callmark.grounding.spans import WIDE, OutlineLine, Span
-from callmark.grounding.sums import BY
+from callmark.grounding.sums import BY, number_in
 from callmark.grounding.text import SIGNS, once
 from callmark.grounding.values import Value, decimals_of
 from callmark.grounding.workings import (
@@ -146,9 +146,12 @@ class FurtherWorkings(Workings):
         if value.kind != "number" or not value.readings or value.form.percent:
             return None
         wanted, turn = abs(value.readings[0]), self.turn_at(value.start)
-        start, end = self.outline.near(value, self.outline.line_at(value.start))
+        start, end = self.outline.near(value, self.outline.line_at(value.start).span)
         if any(wanted == sum(column) for column in self._binder.columns_around(value)):
             return Worked("sum", f"{key} of those that are named")
+        least = self._least_totals.get(key, [])
+        if len(least) < 2 or sum(least) > wanted + TOLERANCE:
+            return None
         around = {stem(word) for word in _WORD.findall(self.text[start:end])}
         for one in self._sums.near(wanted - TOLERANCE, wanted + TOLERANCE):
             kinds = one.words.difference(key_stems(key))
@@ -156,6 +159,21 @@ class FurtherWorkings(Workings):
             if is_told and one.field.key == key and one.field.counts_for(turn):
                 return Worked(one.how, f"{one.how} of {one.because}", (one.field,))
         return None
+
+    @once
+    def _least_totals(self) -> dict[str, list[int]]:
+        """The two smallest numbers under each key: no total of it is less than both of them. Below
+        zero, or in the first field of a record, which stands for all of it, anything may be."""
+        found: dict[str, list[int]] = {}
+        for record in self.index.tree.records:
+            for at, field in enumerate(record.fields):
+                number = number_in(field)
+                if number is not None:
+                    least = found.setdefault(field.key, [])
+                    least += [number] if at and number > 0 else [0, 0]
+                    least.sort()
+                    del least[2:]
+        return found
 
     def find_in_two(self, value: Value, sentence: Span) -> Worked | None:
         """In two steps, or with what the user said."""
@@ -426,7 +444,7 @@ class FurtherWorkings(Workings):
 
     def _weighed(self, value: Value) -> Worked | None:
         """`a weighted average of 87.9`."""
-        start, end = self.outline.near(value, self.outline.line_at(value.start))
+        start, end = self.outline.near(value, self.outline.line_at(value.start).span)
         if not decimals_of(value) or not _WEIGHED.search(self.text, start, end):
             return None
         wanted = self._wanted(value)
@@ -513,7 +531,7 @@ class FurtherWorkings(Workings):
     def _around_moment(self, value: Value, sentence: Span) -> Around:
         at = bisect_left(self.values, value.start, key=lambda one: one.start)
         near = [*self.values[max(0, at - BESIDE) : at], *self.values[at + 1 : at + 3]]
-        start, end = self.outline.near(value, self.outline.line_at(value.start))
+        start, end = self.outline.near(value, self.outline.line_at(value.start).span)
         close = [one for one in near if one.start >= start - WIDE]
         inside = [one for one in close if sentence[0] <= one.start < sentence[1]]
         return Around(

@@ -4,7 +4,7 @@ record that has two of the three, and the third is then said of it, too."""
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from callmark.grounding.binding import Binder, is_like
@@ -79,7 +79,7 @@ class LineRecords:
     def _scope(self, value: Value) -> Span:
         line = self._outline.line_at(value.start)
         if line.level > 0 or self._outline.text.startswith("|", line.start):
-            return self._outline.near(value, line)
+            return self._outline.near(value, line.span)
         return self._outline.near(value, self._outline.sentence_at(value.start))
 
     def _beside(self, value: Value, span: Span) -> ResultRecord | None:
@@ -137,9 +137,11 @@ class LineRecords:
             fields = self._index.stating(value, turn)
             if 0 < len(fields) <= MOST_PLACES:
                 tokens.append((value.start, _items_of(field.record for field in fields)))
-        for mention in self._binder.mentions_in(span):
-            if not any(one.start < mention.end and mention.start < one.end for one in told):
-                tokens.append((mention.start, _items_of(mention.records[:MOST_PLACES])))
+        tokens += [
+            (mention.start, _items_of(mention.records[:MOST_PLACES]))
+            for mention in self._binder.mentions_in(span)
+            if not any(one.start < mention.end and mention.start < one.end for one in told)
+        ]
         return [token for token in tokens if token[1]]
 
 
@@ -147,7 +149,7 @@ def _is_small(value: Value) -> bool:
     return bool(value.readings) and value.kind == "number" and 0 <= value.readings[0] < SMALL
 
 
-def _items_of(records) -> frozenset[int]:
+def _items_of(records: Iterable[ResultRecord]) -> frozenset[int]:
     """The records, and what they are parts of, as far as they have siblings."""
     found: set[int] = set()
     for record in records:

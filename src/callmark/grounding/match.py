@@ -29,6 +29,7 @@ from callmark.grounding.spans import Insides, Span
 from callmark.grounding.text import (
     ByteOffsets,
     Folded,
+    Frozen,
     PlacedWords,
     admits_failure,
     find_at_boundaries,
@@ -43,7 +44,7 @@ from callmark.grounding.values import PARTIAL_DIGITS, Value, ends_in, identifier
 from callmark.records.jsontext import Json, well_formed
 from callmark.records.results import Match, ValueMark
 from callmark.records.statements import StatementLabel
-from callmark.records.trace import json_inside
+from callmark.records.trace import read_inside
 
 K = TypeVar("K", int, str)
 MomentsSaid = dict[tuple[int | None, ...], list[tuple[Moment, int]]]
@@ -226,7 +227,7 @@ def names_in(value: Json) -> set[str]:
     while stack:
         value = stack.pop()
         if isinstance(value, str) and "{" in value:
-            value = json_inside(value)
+            value = read_inside(value)
         if isinstance(value, dict):
             names.update(value)
             inside: Iterable[Json] = value.values()
@@ -318,7 +319,7 @@ IDENTIFIER_DIGITS = 3  # so many digits after a word may be an identifier with i
 _EDGED = frozenset(("number", "moment", "url", "email", "identifier"))
 
 
-class SpanGrounding(NamedTuple):
+class SpanGrounding(Frozen, frozen=True):
     """`matches` ground the span; `marks` label each of its checkable values."""
 
     matches: tuple[Match, ...]

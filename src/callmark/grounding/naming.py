@@ -12,14 +12,13 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from callmark.grounding.match import Said
+from callmark.grounding.numbers import letters_of
 from callmark.grounding.record_tree import Field, RecordIndex, RecordTree, key_words
 from callmark.grounding.spans import Outline, Span
 from callmark.grounding.text import (
     NUMBER_WORDS,
     STOP_WORDS,
-    blank_signs,
     fold,
-    letters_in,
     once,
 )
 
@@ -120,10 +119,10 @@ class KnownWords:
             words.update(parts)
             words.update(first + second for first, second in pairwise(parts))
         texts = [one.value for one in tree.fields if isinstance(one.value, str)]
-        self._said.holds_key("", None)  # now its texts are known
-        told = "\n".join((*texts, *(text for _, text in self._said.texts)))
-        plain = blank_signs(told)
-        words.update(_PART.findall(told.casefold()) if plain is None else letters_in(plain))
+        words.update(letters_of("\n".join(texts)))
+        self._said.known()  # now its texts are known
+        for _, text in self._said.texts:
+            words.update(letters_of(text))
         return words
 
     @once

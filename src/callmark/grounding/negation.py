@@ -8,12 +8,11 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import NamedTuple
 
 from callmark.grounding.numbers import language_of
 from callmark.grounding.polar_keys import OPPOSITES, SAYING, root
 from callmark.grounding.spans import Span
-from callmark.grounding.text import blank_signs, tokens_in
+from callmark.grounding.text import Frozen, blank_signs, tokens_in
 
 FURTHEST_PART = 16  # words between a kind of thing and a part of it
 NEAR_PREDICATE = 5  # words after a verb in which its predicate stands
@@ -84,7 +83,7 @@ _SWITCHED = frozenset(
 _JUST_NOW = frozenset("currently now still already presently temporarily".split())
 
 
-class PolarToken(NamedTuple):
+class PolarToken(Frozen, frozen=True):
     start: int
     end: int
     word: str
@@ -97,7 +96,7 @@ def tokens_of(text: str, span: Span) -> list[PolarToken]:
     ]
 
 
-class ClauseWords(NamedTuple):
+class ClauseWords(Frozen, frozen=True):
     """The words of one clause, and where those of a key stand among them."""
 
     text: str

@@ -11,7 +11,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from callmark.grounding.text import blank_signs, letters_in
+from callmark.grounding.text import blank_signs, letters_in, place_letters
 
 if TYPE_CHECKING:
     import babel
@@ -323,13 +323,13 @@ def language_of(text: str, locale: str | None = None) -> str:
 @lru_cache(maxsize=8)  # asked by two rules of one answer
 def count_words(text: str) -> Counter[str]:
     """How often each of its words stands there, in lower case."""
-    return Counter(_words_of(text))
+    return Counter(letters_of(text))
 
 
 def _language_of(text: str, locale: str | None) -> str:
     if locale is not None and locale[:2] in _TIMES:
         return locale[:2]
-    if _not_english().isdisjoint(_words_of(text)):
+    if _not_english().isdisjoint(letters_of(text)):
         return "en"
     counted = count_words(text)
     counts = {
@@ -343,7 +343,7 @@ def _language_of(text: str, locale: str | None) -> str:
 def find_number_words(text: str, locale: str | None = None) -> list[NumberWord]:
     """Number words right before what they count or measure, from left to right. `one` is a
     pronoun or an article everywhere but before a unit of time."""
-    words = _words_of(text)
+    words = letters_of(text)
     if _first_words_of_all().isdisjoint(words):
         return []  # most texts hold none, in any language
     language = _language_of(text, locale)
@@ -358,7 +358,7 @@ def find_number_words(text: str, locale: str | None = None) -> list[NumberWord]:
     ]
     if not places:
         return []
-    tokens = _Tokens(text, words, list(_WORD.finditer(text)))
+    tokens = _Tokens(text, words, *_place(text))
     found: list[NumberWord] = []
     after = 0
     for at in places:
@@ -366,7 +366,7 @@ def find_number_words(text: str, locale: str | None = None) -> list[NumberWord]:
             continue
         number, stop = _number_at(tokens, at, phrases, _TIMES[language])
         if number is not None and _counts(tokens, at, stop, number, language):
-            found.append(NumberWord(tokens.start(at), tokens.end(stop - 1), number))
+            found.append(NumberWord(tokens.starts[at], tokens.ends[stop - 1], number))
         after = max(stop, at + 1)
     return found
 
@@ -377,9 +377,9 @@ def _may_count_one(words: Sequence[str], at: int, first: frozenset[str]) -> bool
     return noun in first or any(noun.startswith(unit) for unit in _UNIT_ONLY)
 
 
-@lru_cache(maxsize=8)  # several questions are asked of an answer and of what the user said
-def _words_of(text: str) -> tuple[str, ...]:
-    """In lower case."""
+@lru_cache(maxsize=32)  # several questions are asked of an answer and of what the user said
+def letters_of(text: str) -> tuple[str, ...]:
+    """Its words without digits, in lower case."""
     plain = blank_signs(text)
     if plain is not None:
         return tuple(letters_in(plain))
@@ -403,22 +403,27 @@ def _first_words(language: str) -> frozenset[str]:
     return frozenset(words[0] for words in _phrases(language)) | _TIMES[language].keys()
 
 
+def _place(text: str) -> tuple[list[int], list[int]]:
+    """Where its words begin, and where they end."""
+    plain = blank_signs(text)
+    if plain is not None:
+        placed = place_letters(plain)
+        return placed.starts, placed.ends
+    found = list(_WORD.finditer(text))
+    return [one.start() for one in found], [one.end() for one in found]
+
+
 class _Tokens(NamedTuple):
     """The words of a text, in lower case, and where they stand in it."""
 
     text: str
     words: Sequence[str]
-    found: list[re.Match[str]]
-
-    def start(self, at: int) -> int:
-        return self.found[at].start()
-
-    def end(self, at: int) -> int:
-        return self.found[at].end()
+    starts: list[int]
+    ends: list[int]
 
     def is_joined(self, at: int) -> bool:
         """With the word before it."""
-        return _JOINED.fullmatch(self.text, self.end(at - 1), self.start(at)) is not None
+        return _JOINED.fullmatch(self.text, self.ends[at - 1], self.starts[at]) is not None
 
 
 def _number_at(
@@ -463,11 +468,14 @@ def _phrase_at(
 
 
 def _counts(tokens: _Tokens, at: int, stop: int, number: int, language: str) -> bool:
-    start = tokens.start(at)
+    start = tokens.starts[at]
     if (start and tokens.text[start - 1] in "-'’") or stop >= len(tokens.words):
         return False
     noun = tokens.words[stop]
-    if _BEFORE_NOUN.match(tokens.text, tokens.end(stop - 1)) is None or noun in _FUNCTION[language]:
+    if (
+        _BEFORE_NOUN.match(tokens.text, tokens.ends[stop - 1]) is None
+        or noun in _FUNCTION[language]
+    ):
         return False
     if tokens.words[at] in _TIMES[language]:  # `a hundred thanks`
         return False

@@ -7,9 +7,9 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import NamedTuple
 
 from callmark.grounding.record_tree import Field, ResultRecord, key_words, stem
+from callmark.grounding.text import Frozen
 from callmark.records.jsontext import Json
 
 SHORTEST_ROOT = 4  # letters
@@ -202,7 +202,7 @@ _CONTAINERS = frozenset(
 _DONE = frozenset("paid sent sold built done made held lost won".split())
 
 
-class KeyWords(NamedTuple):
+class KeyWords(Frozen, frozen=True):
     """`stems` are the words that mean a key, `joined` the same as one word, `needed` one of which
     has to stand in the sentence too. `manner`: required, allowed, included or enabled; `phrase`:
     words that stand together (`in stock`); `is_state`: what it says, it says of the record."""
@@ -215,7 +215,7 @@ class KeyWords(NamedTuple):
     is_state: bool = False
 
 
-class Polar(NamedTuple):
+class Polar(Frozen, frozen=True):
     """A field that is true, false or (None) unknown. `parts`: it is all of a kind (`parking`), and
     these are words for some of it (`street`, `garage`). `is_absent`: null says that it has none."""
 

@@ -16,7 +16,7 @@ from callmark.grounding.numbers import SCALE
 from callmark.grounding.polar_keys import Polar, PolarKey, root
 from callmark.grounding.record_tree import Field, RecordTree, ResultRecord, key_words
 from callmark.grounding.spans import Outline, Span
-from callmark.grounding.text import NUMBER_WORDS, SIGNS, once
+from callmark.grounding.text import NUMBER_WORDS, SIGNS, Frozen, once
 from callmark.grounding.values import Value
 
 MOST_ROWS = 40
@@ -230,6 +230,8 @@ _SOME = frozenset("a an some several many few various two three four five six mu
 # Without one of these, nothing is said to be there or not.
 AMOUNT_WORDS = _SOME | {"no", "zero", "without", "any"}
 _EXIST = frozenset("there there's applies apply charged has have exists exist due required".split())
+# One of them stands in every clause that says so.
+_TELLING = frozenset(("no", "zero", "without", "any", "there", *_EXIST))
 _ENDS = re.compile(r"\s?[,;.:!)\]\n|—–]|\s*$")
 _NOT_SAID = re.compile(
     r"\b(?:if|whether|would|could|might|may|unless|should|until|before|after|when|once|except|than"
@@ -242,7 +244,7 @@ _NOT_SAID = re.compile(
 _PRICE = re.compile(rf"[{SIGNS}]\s?\d|\d\s?[{SIGNS}]")
 
 
-class Amount(NamedTuple):
+class Amount(Frozen, frozen=True):
     """What a result holds of something; `shown` is a leaf that says so."""
 
     stems: tuple[str, ...]
@@ -294,11 +296,14 @@ class Amounts:
     def said_in(self, outline: Outline, binder: Binder) -> Iterator[AmountClause]:
         words = {word for word in outline.words if self._rows_of(word) is not None}
         places = outline.places_of(words) if words else []
-        for sentence in outline.sentences if places else ():
-            if bisect_left(places, sentence[0]) == bisect_left(places, sentence[1]):
+        # Parts of a word with `_` are words here, and stand by themselves nowhere else.
+        telling = _TELLING if "_" in outline.text else _TELLING & outline.words
+        told = outline.places_of(telling) if places else []
+        for sentence in outline.sentences if told else ():
+            if not (_is_in(places, sentence) and _is_in(told, sentence)):
                 continue
             for clause in outline.clauses(sentence):
-                if bisect_left(places, clause[0]) < bisect_left(places, clause[1]):
+                if _is_in(places, clause) and _is_in(told, clause):
                     yield from self._said_in_clause(outline.text, sentence, clause, binder)
 
     def _said_in_clause(
@@ -350,6 +355,10 @@ class Amounts:
             ]
         if len(fitting) == 1:
             yield fitting[0]
+
+
+def _is_in(places: Sequence[int], span: Span) -> bool:
+    return bisect_left(places, span[0]) < bisect_left(places, span[1])
 
 
 @lru_cache(maxsize=1 << 12)

@@ -24,7 +24,7 @@ from callmark.grounding.record_tree import (
 )
 from callmark.grounding.siblings import groups_of, words_of_name
 from callmark.grounding.spans import Outline, Span
-from callmark.grounding.text import NUMBER_WORDS, SIGNS, fold, once
+from callmark.grounding.text import NUMBER_WORDS, SIGNS, Frozen, fold, once
 from callmark.grounding.values import Value
 
 MOST_RANKED = 200  # of a list that is ranked
@@ -480,7 +480,7 @@ class WrongTally(NamedTuple):
     field: Field
 
 
-class _Column(NamedTuple):
+class _Column(Frozen, frozen=True):
     """Under one key of one list: how many records say what."""
 
     records: int

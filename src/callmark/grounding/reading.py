@@ -386,9 +386,10 @@ def read_stated(text: str, values: Sequence[Value], locale: str | None) -> list[
     kept = [
         _with_unit(folded, value, locale) for at, value in enumerate(values) if at not in left_out
     ]
-    if locale is None and _DOT_GROUP.search(folded) and language_of(folded) != "en":
+    language = language_of(folded) if locale is None and kept else "en"
+    if language != "en" and _DOT_GROUP.search(folded):
         kept = list(map(_with_groups, kept))
-    if locale is None and _SPACE_GROUP.search(folded) and language_of(folded) == "fr":
+    if language == "fr" and _SPACE_GROUP.search(folded):
         kept = list(_join_groups(folded, kept))
     joined = _join_durations(folded, kept)
     return _merge(joined, _words(folded, locale))

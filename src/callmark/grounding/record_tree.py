@@ -11,7 +11,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import snowballstemmer  # type: ignore[import-untyped]
 
@@ -27,10 +27,10 @@ from callmark.grounding.evidence import (
 )
 from callmark.grounding.numbers import SCALE, TOLERANCE, of_json
 from callmark.grounding.reading import read_leaf
-from callmark.grounding.text import fold, once, place_words, records_of_text
+from callmark.grounding.text import Frozen, fold, once, place_words, records_of_text
 from callmark.grounding.values import Value, identifier_key
 from callmark.records.jsontext import Json, want_list, want_object
-from callmark.records.trace import is_mcp_result, json_inside
+from callmark.records.trace import is_mcp_result, read_inside
 
 LONGEST_NAME = 8  # words
 _WRAPPING = frozenset(("name", "value", "label", "displayName", "login", "text", "title"))
@@ -153,7 +153,7 @@ class ResultRecord:
         return turn is None or self.served.turn is None or self.served.turn < turn
 
 
-class Field(NamedTuple):
+class Field(Frozen, frozen=True):
     """One leaf. `echo`: it repeats an argument of its own call; `number` is that of its value."""
 
     record: ResultRecord
@@ -171,7 +171,7 @@ class Field(NamedTuple):
         return self.record.counts_for(turn)
 
 
-class Series(NamedTuple):
+class Series(Frozen, frozen=True):
     """One list: where it stands and what it holds."""
 
     record: ResultRecord
@@ -240,7 +240,7 @@ class RecordTree:
         if depth > MAX_DEPTH:
             return
         if isinstance(value, str):
-            value = json_inside(value)
+            value = read_inside(value)
         elif value is None or isinstance(value, bool | int | float):
             self._visit_leaf(value, path, key, record)
             return
@@ -400,7 +400,7 @@ class Names:
         return mentions
 
 
-class Mention(NamedTuple):
+class Mention(Frozen, frozen=True):
     """A place in the answer that names records: more than one where they share the name; `is_part`:
     by a part of their name."""
 
@@ -726,7 +726,7 @@ def _note(index: dict[_Key, list[Field]], key: _Key, field: Field) -> None:
         found.append(field)
 
 
-class RecordSubject(NamedTuple):
+class RecordSubject(Frozen, frozen=True):
     """What a value is said of. `beside`: the name stands right before it, so that nobody else can
     be meant; `inherited`: by what the line stands under, or after; `loose`: by what is no name, but
     tells the record from its siblings; `distant`: in another sentence of its line."""

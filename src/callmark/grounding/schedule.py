@@ -518,14 +518,16 @@ def find_days(
 ) -> Iterator[DayOfWeek]:
     """Every date of the text that stands beside a day of the week and whose year is known, and
     what is no whole date: `Friday 27`, `on Monday at 18:20`."""
-    if not _NAMED_DAY.search(text):
+    named_at = [found.start() for found in _NAMED_DAY.finditer(text)]
+    if not named_at:
         return
     for value in values:
         window = max(0, value.start - LONGEST)
+        is_beside = bisect_left(named_at, window) < bisect_left(named_at, value.start)
         if value.kind != "moment" or not value.moments or not value.moments[0].has_day:
             is_day = value.kind == "number" and value.text.isdecimal() and len(value.text) < 3
             pattern = _BEFORE if is_day else _BEFORE_TIME
-            named = pattern.search(text[window : value.start])
+            named = pattern.search(text[window : value.start]) if is_beside else None
             if is_day and not _ENDS_DAY.match(text, value.end):
                 named = None  # `on Friday 27 guests arrive`
             actual = weekdays_of(value) if named is not None else frozenset()
@@ -534,7 +536,7 @@ def find_days(
                 is_one = day if day in actual else min(actual)
                 yield DayOfWeek(window + named.start(), value.end, day, is_one)
             continue
-        before = _BEFORE.search(text[window : value.start])
+        before = _BEFORE.search(text[window : value.start]) if is_beside else None
         found = before or _AFTER.match(text, value.end)
         if found is None:
             continue

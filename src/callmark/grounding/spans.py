@@ -9,7 +9,6 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import accumulate
-from typing import NamedTuple
 
 from callmark.errors import UsageError
 from callmark.grounding.dates import may_go_on_with
@@ -19,6 +18,7 @@ from callmark.grounding.text import (
     BEFORE_LOWER,
     SIGNS,
     ByteOffsets,
+    Frozen,
     blank_signs,
     lower,
     once,
@@ -270,7 +270,7 @@ _CHANGE_ABOVE = re.compile(
 )
 
 
-class OutlineLine(NamedTuple):
+class OutlineLine(Frozen, frozen=True):
     """`heads`: the lines that it stands under, outermost first; `siblings`: those before it in the
     same block, the nearest last."""
 
@@ -279,6 +279,10 @@ class OutlineLine(NamedTuple):
     heads: tuple[Span, ...]
     siblings: tuple[Span, ...] = ()
     level: float = 0
+
+    @property
+    def span(self) -> Span:
+        return self.start, self.end
 
 
 class Outline:
@@ -415,7 +419,7 @@ class Outline:
         at = bisect_right(clauses, (position, len(self.text) + 1)) - 1
         return clauses[at] if at >= 0 and position < clauses[at][1] else sentence
 
-    def near(self, value: Value, span: Span | OutlineLine) -> Span:
+    def near(self, value: Value, span: Span) -> Span:
         """The part of the span that stands near the value."""
         return max(span[0], value.start - WIDE), min(span[1], value.end + WIDE)
 

@@ -24,7 +24,7 @@ from callmark.grounding.record_tree import (
 )
 from callmark.grounding.siblings import words_of_name
 from callmark.grounding.spans import Outline, Span
-from callmark.grounding.text import STOP_WORDS, fold, lower, place_words
+from callmark.grounding.text import STOP_WORDS, Frozen, fold, lower, place_words
 from callmark.grounding.values import Value
 
 LONGEST = 40  # characters of a text that is a state or a kind
@@ -129,7 +129,7 @@ round-trip|round trip|return trip|Hin- und Rückfahrt|ida y vuelta|aller-retour
 """
 
 
-class KnownState(NamedTuple):
+class KnownState(Frozen, frozen=True):
     """One state of one family; `passed`: those that are over when this one is reached."""
 
     family: int
@@ -444,9 +444,9 @@ class KindFields:
         self._fields: dict[tuple[str, ...], list[Field]] = {}
         self._lengths: dict[str, set[int]] = {}
         for field in index.tree.fields:
-            if isinstance(field.value, str) and is_kind(field.key, field.value):
-                name = words_of_name(field.value)
-                if words.issuperset(name):
+            if isinstance(field.value, str):
+                name = words_of_kind(field.key, field.value)
+                if name and words.issuperset(name):
                     known = self._fields.setdefault(name, [])
                     if len(known) <= MOST_OF_TEXT:
                         known.append(field)
@@ -508,7 +508,7 @@ class KindFields:
             for record in subject.records[:NEAREST]
             for one in binder.own_fields(record, fields, widely=False)
             if isinstance(one.value, str)
-            and is_kind(one.key, one.value)
+            and words_of_kind(one.key, one.value)
             and any(_is_same_column(one, other) for other in fields[:NEAREST])
         ]
         if not 0 < len(own) <= MOST_OWN or len(keys) != 1:
@@ -585,18 +585,19 @@ def _subject(binder: Binder, place: Value, sentence: Span) -> RecordSubject | No
 
 
 @lru_cache(maxsize=1 << 13)
-def is_kind(key: str, text: str) -> bool:
-    """A few words that are no number, under a key that is no name and no story."""
+def words_of_kind(key: str, text: str) -> tuple[str, ...]:
+    """A few words that are no number, under a key that is no name and no story; else none."""
     words = key_words(key)
     if not words or words[-1] in _FREE or not SHORTEST <= len(text) <= LONGEST:
-        return False
+        return ()
     name = words_of_name(text)
-    return (
-        0 < len(name) <= MOST_WORDS
+    is_kind = (
+        len(name) <= MOST_WORDS
         and not _DIGIT.search(text)
         and text[-1] not in ".!?"
         and any(word not in STOP_WORDS for word in name)
     )
+    return name if is_kind else ()
 
 
 def _holds(text: str, part: str) -> bool:

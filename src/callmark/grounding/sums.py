@@ -13,13 +13,12 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from itertools import combinations, islice, pairwise, permutations, product
 from operator import itemgetter
-from typing import NamedTuple
 
 from callmark.grounding.dates import Moment
 from callmark.grounding.numbers import SCALE
 from callmark.grounding.reading import is_money_key, read_leaf, unit_of_key
 from callmark.grounding.record_tree import Field, RecordTree, ResultRecord, key_stems, key_words
-from callmark.grounding.text import CODES, once
+from callmark.grounding.text import CODES, Frozen, once
 
 FEW = 12  # records of one kind any two of which may be set against each other
 MOST_COLUMNS = 16
@@ -59,7 +58,7 @@ _NO_WEIGHTS = frozenset(
 )
 
 
-class ResultSum(NamedTuple):
+class ResultSum(Frozen, frozen=True):
     """`how`: sum, part (of one kind), rest (all but one), mean, count, pair (of two), difference,
     duration. `words` are those of the key
     and of what the records have in common."""
@@ -76,7 +75,7 @@ _Entry = tuple[int, str, str, frozenset[str], Field, bool]  # those of a `Result
 _NUMBER = itemgetter(0)
 
 
-class ResultColumn(NamedTuple):
+class ResultColumn(Frozen, frozen=True):
     """The numbers under one key, `records` beside them. `is_time`: minutes, worked out."""
 
     key: str
@@ -85,7 +84,7 @@ class ResultColumn(NamedTuple):
     is_time: bool = False
 
 
-class _Kind(NamedTuple):
+class _Kind(Frozen, frozen=True):
     """Records that have one value in common: a text, by its words, or a number."""
 
     key: str

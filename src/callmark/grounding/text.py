@@ -11,7 +11,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import accumulate, compress, count, groupby
 from operator import add
-from typing import Generic, NamedTuple, TypeVar, overload
+from typing import Any, Generic, NamedTuple, Self, TypeVar, overload
+
+import msgspec
 
 Owner = TypeVar("Owner")
 T = TypeVar("T")
@@ -128,6 +130,14 @@ def fold_words(words: Sequence[str]) -> list[str]:
     return list(map(folded.__getitem__, words))
 
 
+class Frozen(msgspec.Struct, frozen=True):
+    """What is made by the hundred for one answer: a third of what a `NamedTuple` costs to make, and
+    half of it to read."""
+
+    def _replace(self, **changes: Any) -> Self:
+        return msgspec.structs.replace(self, **changes)
+
+
 class once(Generic[Owner, T]):  # noqa: N801 - a decorator, written as `property` is
     """`functools.cached_property` without its lock, which costs more than most that is worked out
     here. One answer is scored by one thread."""
@@ -227,6 +237,11 @@ def place_tokens(text: str) -> PlacedWords | None:
         return None if blank_signs(text) is None else place_words(text)
     plain = blank_signs(text)
     return None if plain is None else _place_all(plain.translate(_TOKENS))
+
+
+def place_letters(plain: str) -> PlacedWords:
+    """The same of what `letters_in` finds in a text without signs."""
+    return _place_all(plain.translate(_LETTERS))
 
 
 def _place_all(spaced: str) -> PlacedWords:

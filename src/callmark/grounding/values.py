@@ -9,12 +9,21 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from callmark.grounding import numbers
 from callmark.grounding.dates import FoundMoment, Moment, find_moments
 from callmark.grounding.numbers import SPACES
-from callmark.grounding.text import LEADING, SHORT, SIGNS, UNSPACED, fold, is_plain, joining_marks
+from callmark.grounding.text import (
+    LEADING,
+    SHORT,
+    SIGNS,
+    UNSPACED,
+    Frozen,
+    fold,
+    is_plain,
+    joining_marks,
+)
 
 ValueKind = Literal["number", "moment", "url", "email", "quote", "code", "identifier"]
 LONG_DIGITS = 5  # that many digits of an identifier stand for it by themselves
@@ -24,7 +33,7 @@ _JOINTS = re.compile(r"[-_#\s]+")
 _LETTER_DIGIT = re.compile(r"(?<=[^\W\d_])-(?=\d)|(?<=\d)-(?=[^\W\d_])")
 
 
-class Form(NamedTuple):
+class Form(Frozen, frozen=True):
     """What stands around the digits: where a minus sign is, a per cent sign, `million`."""
 
     sign: int | None = None
@@ -39,7 +48,7 @@ class Form(NamedTuple):
         return (signed,) if self.factor == 1 else (signed * self.factor, signed)
 
 
-class Value(NamedTuple):
+class Value(Frozen, frozen=True):
     """What is compared: `readings` of a number (in 10⁻¹² units), `moments`, or the `key`."""
 
     start: int
@@ -627,15 +636,9 @@ def _quote(
         return
     inner = tuple(value.shifted(start + 1) for value in find_values(content, locale))
     bare = content.strip().rstrip(".,;:!?")
-    if (
-        len(inner) == 1
-        and inner[0].kind in WHOLE_KINDS
-        and (
-            bare
-            in (inner[0].text, f"-{inner[0].text}" if inner[0].form.sign is not None else bare[:0])
-        )
-    ):
-        yield inner[0]
+    whole = inner[0] if len(inner) == 1 and inner[0].kind in WHOLE_KINDS else None
+    if whole and (bare == whole.text or (whole.form.sign is not None and bare == f"-{whole.text}")):
+        yield whole
     else:
         key = fold(content).strip(_QUOTE_EDGE)
         if len(key) > 1 or kind == "code":

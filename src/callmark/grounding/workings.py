@@ -156,7 +156,7 @@ class Workings:
         is_fine = decimals_of(value) >= arithmetic.CENTS
         line = self.outline.line_at(value.start)
         # Cents tell numbers apart: the more of them a number has, the further it may look.
-        reach = line if is_fine or digits_of(value) >= TELLING else sentence
+        reach = line.span if is_fine or digits_of(value) >= TELLING else sentence
         around = [self.outline.near(value, reach), *line.heads[-1:]]
         cues = " ".join(self.text[start : min(end, start + WIDE)] for start, end in around)
         if not is_fine and not arithmetic.announces(cues):
@@ -465,7 +465,7 @@ class Workings:
         if not found:
             return None
         line = self.outline.line_at(value.start)
-        around = [self.outline.near(value, line), *line.heads[-1:]]
+        around = [self.outline.near(value, line.span), *line.heads[-1:]]
         wide = " ".join(self.text[start:end] for start, end in around)
         words = {stem(word) for word in _WORD.findall(wide)}
         cues = self._cues(value, sentence)

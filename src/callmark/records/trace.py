@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Literal, TypeGuard, get_args
 from unicodedata import normalize
 
@@ -158,6 +159,15 @@ def json_inside(text: str) -> Json:
         return parse_json(stripped)
     except NotJson:
         return text
+
+
+def read_inside(text: str) -> Json:
+    """The same for whoever only reads it: several walk through one result."""
+    inside = _read_once(text) if text.lstrip()[:1] in ("{", "[") else text
+    return text if isinstance(inside, str) else inside  # this text, and no equal one
+
+
+_read_once = lru_cache(maxsize=16)(json_inside)
 
 
 def entry_of(raw: Json) -> TraceEntry:

@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache, cached_property
 from itertools import combinations, islice
-from typing import NamedTuple
 
 from callmark.calls.registry import Registry, ToolSpec
 from callmark.grounding.arithmetic import find_equations
@@ -14,7 +13,7 @@ from callmark.grounding.dates import Moment, names_of_month
 from callmark.grounding.evidence import MAX_DEPTH, flat, is_number
 from callmark.grounding.numbers import SCALE, of_json
 from callmark.grounding.record_tree import Field, key_words, number_of
-from callmark.grounding.text import AIRPORT_CITIES, fold
+from callmark.grounding.text import AIRPORT_CITIES, Frozen, fold
 from callmark.grounding.values import Value, identifier_key, values_of
 from callmark.records.jsontext import Json
 from callmark.records.results import ArgumentOrigin, Origin
@@ -91,7 +90,7 @@ def trace_arguments(reading: TrialReading, registry: Registry) -> tuple[Argument
     return tuple(sorted(origins, key=lambda one: (one.call, one.path))) or None
 
 
-class _Leaf(NamedTuple):
+class _Leaf(Frozen, frozen=True):
     """`keys`: the names on the way to it, None for a place in a list."""
 
     path: str
@@ -109,7 +108,7 @@ class _Leaf(NamedTuple):
         return None in self.keys and any(fold(key) in _PLANS for key in above)
 
 
-class _Found(NamedTuple):
+class _Found(Frozen, frozen=True):
     """`source`: the leaf of a result, or how it was derived."""
 
     origin: Origin
@@ -233,7 +232,7 @@ class _Tracer:
 
     def _served_text(self, text: str) -> _Found | None:
         folded = fold(text)
-        field = self._shown.leaves.get(folded)
+        field = self._shown.leaf_saying(folded)
         if field is not None and field.counts_for(self._turn):
             return _served(field)
         found = self._first(self._shown.records.identifiers.get(identifier_key(text), ()))

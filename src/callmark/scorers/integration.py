@@ -25,6 +25,7 @@ from callmark.grounding.polarity import UserReports
 from callmark.grounding.record_tree import Field, RecordIndex, RecordTree
 from callmark.grounding.spans import Outline, Span, marker_spans, sentences
 from callmark.grounding.text import (
+    Frozen,
     asks_for_information,
     blank_signs,
     char_offsets,
@@ -64,6 +65,9 @@ class ToldWords:
     text whose words and pairs are all known stands there, or as good as."""
 
     def __init__(self) -> None:
+        # The first text as words between blanks: most are one text, which is asked for few words.
+        self._opening = ""
+        self._opened = 0
         self._words: dict[str, int] = {}
         self._pairs: dict[tuple[str, str], int] = {}
         self._first: list[str] = []  # folded, of the first turn: read when that is not enough
@@ -74,7 +78,7 @@ class ToldWords:
 
     def _stand(self, tokens: list[str], turn: int | None) -> bool:
         """Does a text of the first turn hold them as they stand? Then nothing came before it."""
-        if self._words or not self._unread or not tokens:
+        if self._opening or not self._unread or not tokens:
             return False
         if not is_before(self._unread[0][1], turn):
             return False
@@ -92,9 +96,8 @@ class ToldWords:
 
     def _take(self, text: str, turn: int) -> None:
         tokens = tokens_of(text)
-        if not self._words:
-            self._words = dict.fromkeys(tokens, turn)
-            self._pairs = dict.fromkeys(pairwise(tokens), turn)
+        if not self._opening:
+            self._opening, self._opened = f" {' '.join(tokens)} ", turn
             return
         for word in tokens:
             self._words.setdefault(word, turn)
@@ -105,17 +108,23 @@ class ToldWords:
         return self._stand(tokens, turn) or self._hold(tokens, turn)
 
     def _hold(self, tokens: list[str], turn: int | None) -> bool:
-        return self.knows(tokens, turn) and all(
-            is_before(self._pairs.get(pair), turn) for pair in pairwise(tokens)
+        if not tokens or self.missing(tokens, turn):
+            return False
+        return all(
+            is_before(self._told(f" {one} {other} ", self._pairs.get((one, other))), turn)
+            for one, other in pairwise(tokens)
         )
-
-    def knows(self, tokens: list[str], turn: int | None) -> bool:
-        self._read()
-        return bool(tokens) and all(is_before(self._words.get(word), turn) for word in tokens)
 
     def missing(self, tokens: list[str], turn: int | None) -> list[str]:
         self._read()
-        return [word for word in tokens if not is_before(self._words.get(word), turn)]
+        return [
+            word
+            for word in tokens
+            if not is_before(self._told(f" {word} ", self._words.get(word)), turn)
+        ]
+
+    def _told(self, words: str, later: int | None) -> int | None:
+        return self._opened if words in self._opening else later
 
 
 def _stands_in(told: str, text: str) -> bool:
@@ -386,7 +395,7 @@ class IntegrationVerdict(NamedTuple):
     missing_facts: tuple[int, ...]  # numbers of required facts that no scored span holds
 
 
-class _Judged(NamedTuple):
+class _Judged(Frozen, frozen=True):
     """`lax` and `strict`: the span holds evidence. `good_*`: it counts so in precision, which
     under `claims` asks for more (nothing unsupported beside it) and less (derived is enough), and
     does not count what only repeats the user."""

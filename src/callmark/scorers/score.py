@@ -47,6 +47,7 @@ _MEMBER = re.compile(
     r"""(?P<value>\\?"[^"\\\n]*\\?"|'[^'\n]*'|-?\d[\d.eE+-]*|true|false|null|True|False|None)"""
     r"""\s*[,}\]]*"""
 )
+_AFTER_KEY = re.compile(r"""["']\s*:""")  # in every member
 _ASKED = re.compile(r"\bjson\b", re.IGNORECASE)
 
 
@@ -112,7 +113,7 @@ def _count_verbatim(reading: TrialReading, tree: RecordTree) -> int:
     """Characters of `"key": value` in runs that stand so, one after the other, in a result; none
     where somebody asked for JSON. An answer that is JSON of its own making has no such runs."""
     text = reading.text
-    if text.count(":") < _RUN or text.count('"') + text.count("'") < 2 * _RUN:
+    if text.count(":") < _RUN or len(_AFTER_KEY.findall(text)) < _RUN:
         return 0
     members = list(_MEMBER.finditer(text))
     if len(members) < _RUN or _asks_for_json(reading):

@@ -72,15 +72,10 @@ class ShownTexts:
             words.add(key, 0)
         return words
 
-    @cached_property
-    def leaves(self) -> dict[str, Field]:
-        """The texts of results, whole, each with the first leaf that holds it."""
-        return {
-            folded: min(fields, key=lambda one: (one.call, one.path))
-            if len(fields) > 1
-            else fields[0]
-            for folded, fields in self.records.tree.texts.items()
-        }
+    def leaf_saying(self, folded: str) -> Field | None:
+        """The first leaf that holds this text, whole."""
+        fields = self.records.tree.texts.get(folded, ())
+        return min(fields, key=lambda one: (one.call, one.path), default=None)
 
     @cached_property
     def keys(self) -> dict[str, str]:
