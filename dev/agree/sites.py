@@ -8,8 +8,9 @@ from functools import cached_property
 from hashlib import sha256
 from typing import NamedTuple, TypeVar
 
-from callmark.grounding.checking import StatementFinding
-from callmark.grounding.record_tree import Field, Names, RecordTree, number_of
+from callmark.grounding.attribution import StatementFinding
+from callmark.grounding.mentions import Names
+from callmark.grounding.record_tree import Field, RecordTree, number_of
 from callmark.grounding.spans import Outline, Span
 from callmark.grounding.values import Value
 from callmark.records.jsontext import Json

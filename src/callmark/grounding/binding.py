@@ -8,9 +8,9 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
+from callmark.grounding.mentions import Mention
 from callmark.grounding.record_tree import (
     Field,
-    Mention,
     RecordIndex,
     RecordSubject,
     ResultRecord,

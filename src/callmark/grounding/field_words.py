@@ -11,7 +11,6 @@ from typing import NamedTuple
 from callmark.grounding.match import Said
 from callmark.grounding.numbers import SCALE, TOLERANCE
 from callmark.grounding.reading import (
-    CODES,
     LONGEST_LEAF,
     convert,
     dimension_of,
@@ -34,7 +33,7 @@ from callmark.grounding.record_tree import (
     stem,
 )
 from callmark.grounding.spans import Span
-from callmark.grounding.text import SIGNS, once
+from callmark.grounding.text import CODES, SIGNS, once
 from callmark.grounding.values import Value
 
 MOST_FIELDS = 60  # of one record that are looked at

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import TypeVar
@@ -25,18 +25,17 @@ from callmark.grounding.evidence import (
     parts_of,
     width_of,
 )
+from callmark.grounding.mentions import Names
 from callmark.grounding.numbers import SCALE, TOLERANCE, of_json
 from callmark.grounding.reading import read_leaf
-from callmark.grounding.text import Frozen, fold, once, place_words, records_of_text
+from callmark.grounding.text import Frozen, fold, once, records_of_text
 from callmark.grounding.values import Value, identifier_key
 from callmark.records.jsontext import Json, want_list, want_object
 from callmark.records.trace import is_mcp_result, read_inside
 
-LONGEST_NAME = 8  # words
 _WRAPPING = frozenset(("name", "value", "label", "displayName", "login", "text", "title"))
 LONGEST_CODE = 20  # characters
 _CODED = re.compile(r"[A-Z]{1,6}-?\d{2,}[A-Z\d-]*")
-MOST_NAMED = 40  # records of one name; with more of them it names nothing
 _NAME_WORD = re.compile(r"[^\W_]+")
 _KEY_WORD = re.compile(
     r"[A-ZÀ-ÖØ-Þ]+(?![a-zß-öø-ÿ])|[A-ZÀ-ÖØ-Þ]?[a-zß-öø-ÿ]+|\d+|[^\W\d_A-Za-zÀ-ÖØ-öø-ÿ]+"
@@ -348,69 +347,6 @@ def _name(record: ResultRecord, text: str) -> None:
         record.names.append(text)
 
 
-@lru_cache(maxsize=1 << 13)
-def _words_of_name(name: str) -> tuple[str, ...]:
-    return tuple(_NAME_WORD.findall(fold(name)))
-
-
-class Names:
-    """The names of records, and where a text mentions them."""
-
-    def __init__(
-        self,
-        records: Iterable[ResultRecord],
-        names_of: Callable[[ResultRecord], Iterable[str]] = lambda record: record.names,
-    ) -> None:
-        self._by_words: dict[tuple[str, ...], list[ResultRecord]] = {}
-        self._lengths: dict[str, list[int]] = {}  # of the names that begin with a word
-        self._codes: set[str] = set()  # `TIME` is a code; `time` in an answer is a word
-        for record in records:
-            for name in names_of(record):
-                words = _words_of_name(name)
-                if words and len(words) <= LONGEST_NAME:
-                    named = self._by_words.get(words)
-                    if named is None:
-                        named = self._by_words[words] = []
-                        self._lengths.setdefault(words[0], []).append(len(words))
-                    if len(named) <= MOST_NAMED and (not named or named[-1] is not record):
-                        named.append(record)
-                    if len(name) <= SHORT_CODE and name.isupper() and name.isalpha():
-                        self._codes.add(words[0])
-        for lengths in self._lengths.values():
-            lengths[:] = sorted(set(lengths), reverse=True)
-
-    def mentions(self, text: str) -> list[Mention]:
-        """From left to right, the longest name at each place."""
-        if not self._lengths:
-            return []
-        words, starts, ends = place_words(text)
-        places = [at for at, word in enumerate(words) if word in self._lengths]
-        mentions: list[Mention] = []
-        end = 0
-        for at in places:
-            for length in self._lengths[words[at]] if at >= end else ():
-                name = tuple(words[at : at + length])
-                records = self._by_words.get(name, ())
-                if length == 1 and name[0] in self._codes and text[starts[at] : ends[at]].islower():
-                    continue
-                if at + length <= len(words) and 0 < len(records) <= MOST_NAMED:
-                    end = at + length
-                    mentions.append(Mention(starts[at], ends[end - 1], tuple(records)))
-                    break
-        return mentions
-
-
-class Mention(Frozen, frozen=True):
-    """A place in the answer that names records: more than one where they share the name; `is_part`:
-    by a part of their name."""
-
-    start: int
-    end: int
-    records: tuple[ResultRecord, ...]
-    is_day: bool = False
-    is_part: bool = False
-
-
 def texts_in(value: Json) -> Iterator[str]:
     if isinstance(value, str):
         yield value
@@ -441,7 +377,6 @@ def shape_of(identifier: str) -> str:
 
 
 _BEFORE = frozenset("prev previous prior last yoy ly earlier".split())
-SHORT_CODE = 4
 _DATED_KEY = re.compile(r"\d{4}-\d\d-\d\d")
 _WINDOW = re.compile(r"([01]\d|2[0-4])\s?[-–]\s?([01]\d|2[0-4])")
 LONG_TEXT = 400  # characters of a text that tells a story

@@ -9,11 +9,10 @@ from datetime import date
 from functools import lru_cache
 
 from callmark.grounding.dates import Moment
+from callmark.grounding.mentions import Mention, Names
 from callmark.grounding.reading import read_leaf
 from callmark.grounding.record_tree import (
     Field,
-    Mention,
-    Names,
     RecordTree,
     ResultRecord,
     key_words,
