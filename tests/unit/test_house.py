@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 SRC = ROOT / "src" / "callmark"
 MOST_LINES = 700
 FRAGMENT_LINES = 150
-MOST_FRAGMENTS = 2
+MOST_FRAGMENTS = 4
 MAP = ROOT / "docs" / "architecture.md"
 
 FILES = {

@@ -3,7 +3,6 @@ which a tool fails first, so that the model has to try again, in the same way or
 
 from __future__ import annotations
 
-from callmark.datasets.generate.languages import english
 from callmark.datasets.generate.lookups import (
     FOLDERS,
     MODULES,
@@ -34,7 +33,7 @@ from callmark.datasets.generate.tools import (
     subject_of,
     write_file,
 )
-from callmark.datasets.generate.topics import ENGLISH
+from callmark.datasets.generate.topics import ENGLISH, english
 from callmark.records.jsontext import Json
 
 SECOND_SOURCE = ("inspection report", "yearbook entry", "council minutes", "press archive")

@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import msgspec
 
-from callmark.datasets.generate.languages import FRENCH, GERMAN, SPANISH, english, form_of
 from callmark.datasets.generate.records import Answer, Draft, MadeCall, Recipe, World, made_turns
 from callmark.datasets.generate.tools import (
     Subject,
@@ -21,7 +20,15 @@ from callmark.datasets.generate.tools import (
     search,
     subject_of,
 )
-from callmark.datasets.generate.topics import ENGLISH, Language
+from callmark.datasets.generate.topics import (
+    ENGLISH,
+    FRENCH,
+    GERMAN,
+    SPANISH,
+    Language,
+    english,
+    form_of,
+)
 from callmark.records.jsontext import Json
 
 

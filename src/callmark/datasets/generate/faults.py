@@ -12,7 +12,6 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from callmark.datasets.generate.languages import english
 from callmark.datasets.generate.records import (
     SPAN_CAP,
     Answer,
@@ -27,7 +26,7 @@ from callmark.datasets.generate.records import (
     Stated,
     Turn,
 )
-from callmark.datasets.generate.topics import REMARKS, VAGUE
+from callmark.datasets.generate.topics import REMARKS, VAGUE, english
 from callmark.datasets.generate.truth import (
     CALLS,
     GROUNDING,

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from functools import partial
 
-from callmark.datasets.generate.languages import PROBES, english, form_of
 from callmark.datasets.generate.records import (
     Answer,
     Day,
@@ -33,7 +32,15 @@ from callmark.datasets.generate.tools import (
     search,
     subject_of,
 )
-from callmark.datasets.generate.topics import ENGLISH, SYSTEM, WORKING, Language
+from callmark.datasets.generate.topics import (
+    ENGLISH,
+    PROBES,
+    SYSTEM,
+    WORKING,
+    Language,
+    english,
+    form_of,
+)
 from callmark.records.jsontext import Json
 
 TOP_K = ((2, "two"), (4, "four"), (5, "five"), (8, "eight"))

@@ -16,7 +16,7 @@ from typing import Literal, TypeVar, assert_never
 
 import msgspec
 
-from callmark.datasets.generate.languages import LocaleForm
+from callmark.datasets.generate.topics import LocaleForm
 from callmark.records.jsontext import Json
 from callmark.records.samples import DEFAULT_SPAN_CAP, MARKER, Kind
 

@@ -10,9 +10,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from callmark.datasets.generate.languages import LocaleForm, english
 from callmark.datasets.generate.records import Day, MadeCall, Number, Span, World
-from callmark.datasets.generate.topics import ENGLISH, Language, Topic
+from callmark.datasets.generate.topics import ENGLISH, Language, LocaleForm, Topic, english
 from callmark.records.jsontext import Json
 
 TOOL_NAMES = ("web.search", "web.open", "read_file", "code_exec", "file.write", "repo.read")

@@ -10,9 +10,9 @@ from babel.numbers import format_decimal
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from callmark.datasets.generate.languages import PROBES, english, form_of
 from callmark.datasets.generate.plan import CELLS, RECIPES, apportion, counts_of, order_of
 from callmark.datasets.generate.records import NAME_ENDINGS, NAME_STEMS, World, offsets_of
+from callmark.datasets.generate.topics import PROBES, english, form_of
 from callmark.errors import UsageError
 
 
