@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from callmark.grounding.attribution import StatementFinding
+from callmark.grounding.checking import StatementFinding
 from callmark.records.statements import FLAGS, GOOD, RULES, FlaggedTogether
 from callmark.scorers.integration import TrialReading
 from dev.agree.material import RealTrial

@@ -8,7 +8,7 @@ from hashlib import sha256
 
 import msgspec
 
-from callmark.grounding.attribution import StatementFinding
+from callmark.grounding.checking import StatementFinding
 from callmark.grounding.spans import Span
 from callmark.records.statements import FLAGS, RULES
 from callmark.records.trace import Trace

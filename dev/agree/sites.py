@@ -8,8 +8,8 @@ from functools import cached_property
 from hashlib import sha256
 from typing import NamedTuple, TypeVar
 
-from callmark.grounding.attribution import StatementFinding
-from callmark.grounding.mentions import Names
+from callmark.grounding.binding import Names
+from callmark.grounding.checking import StatementFinding
 from callmark.grounding.record_tree import Field, RecordTree, number_of
 from callmark.grounding.spans import Outline, Span
 from callmark.grounding.values import Value

@@ -13,7 +13,7 @@ import msgspec
 
 from callmark.calls.registry import Registry
 from callmark.config import load_config
-from callmark.grounding.attribution import StatementFinding
+from callmark.grounding.checking import StatementFinding
 from callmark.records.jsontext import Json
 from callmark.records.statements import FLAGS, FlaggedTogether
 from callmark.run.rescore import rescore

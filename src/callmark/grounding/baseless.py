@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from callmark.grounding.attribution import StatementFinding
+from callmark.grounding.checking import StatementFinding
 from callmark.grounding.naming import KnownWords
 from callmark.grounding.spans import Outline, Span
 from callmark.grounding.text import STOP_WORDS

@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 
-from callmark.grounding import arithmetic, claims
-from callmark.grounding.attribution import Attribution, StatementFinding
+from callmark.grounding import arithmetic, claims, field_words
+from callmark.grounding.attribution import MOST_OWN, Attribution, Slips, place_of_field
 from callmark.grounding.binding import (
     Binder,
     find_all_kin,
+    find_joined,
+    find_kin,
+    is_like,
+    is_named_by,
 )
-from callmark.grounding.field_words import SaidUnits
+from callmark.grounding.field_words import Measures, SaidUnits
 from callmark.grounding.further import FurtherWorkings
 from callmark.grounding.match import Said
 from callmark.grounding.numbers import SCALE, decimal_text
 from callmark.grounding.quantifiers import IntroducedLists
 from callmark.grounding.reading import convert, dimension_of, read_otherwise
-from callmark.grounding.record_tree import (
-    Field,
-    RecordIndex,
-    shape_of,
-)
-from callmark.grounding.spans import Outline, Span
-from callmark.grounding.text import names_an_ending, once
-from callmark.grounding.values import Value, decimals_of
+from callmark.grounding.record_tree import Field, RecordIndex, RecordSubject, shape_of
+from callmark.grounding.spans import TOLD_CHANGE, Outline, Span
+from callmark.grounding.text import Frozen, names_an_ending, once
+from callmark.grounding.values import Value, decimals_of, is_one_value
 from callmark.grounding.workings import TurnAt, words_around
 from callmark.records.statements import FLAGS, StatementLabel
 
@@ -41,10 +42,22 @@ _SUFFIX = re.compile(r"[a-z\d]{5,10}")  # `mvt5w`, of `checkout-7d9f6-mvt5w`
 _CUT = re.compile(r"(?:…|\.\.\.)[-_/:]?$")
 
 
+class StatementFinding(Frozen, frozen=True):
+    """One statement and its label. `fields` are the leaves that it rests on, or that it should
+    have; `because` names what was expected."""
+
+    start: int
+    end: int
+    label: StatementLabel
+    rule: str
+    fields: tuple[Field, ...] = ()
+    because: str = ""
+
+
 Named = Callable[[str, int | None], bool]  # a name, by its key, and the turn that says it
 
 
-class Checker(Attribution):
+class Checker:
     """One answer against the records and what the user said."""
 
     def __init__(
@@ -60,7 +73,14 @@ class Checker(Attribution):
     ) -> None:
         """`failed`: what results that are errors say. They support nothing. `named`: what the
         model itself named in a call that was served, such as a file that it made."""
-        super().__init__(outline, values, index, binder, said, turn_at)
+        self.text = outline.text
+        self.outline = outline
+        self.values = values
+        self.index = index
+        self.binder = binder
+        self.said = said
+        self.turn_at = turn_at
+        self._remembered: list[Value] = []  # numbers that later ones may be worked out from
         self.failed, self._named = failed, named
         self._worked_out: dict[int, StatementFinding] = {}
         self._equations = (
@@ -77,7 +97,32 @@ class Checker(Attribution):
 
     @once
     def _listed(self) -> IntroducedLists:
-        return IntroducedLists(self.outline, self._binder)
+        return IntroducedLists(self.outline, self.binder)
+
+    @once
+    def measures(self) -> Measures:
+        return Measures(self.index)
+
+    @once
+    def _slips(self) -> Slips:
+        return Slips(self.index)
+
+    @once
+    def workings(self) -> FurtherWorkings:
+        given = (self.outline, self.values, self.index, self.binder, self.said, self.turn_at)
+        workings = FurtherWorkings(*given, self._things)
+        for value in self._remembered:
+            workings.remember(value)
+        return workings
+
+    @once
+    def _things(self) -> arithmetic.CountedThings:
+        lists = self.index.tree.series
+        return arithmetic.CountedThings(self.outline, lists, self.said, self.binder)
+
+    @once
+    def _attribution(self) -> Attribution:
+        return Attribution(self)
 
     def check(self) -> Iterator[StatementFinding]:
         for at, value in enumerate(self.values):
@@ -92,7 +137,7 @@ class Checker(Attribution):
 
     def _remember(self, value: Value) -> None:
         self._remembered.append(value)
-        workings: FurtherWorkings | None = self.__dict__.get("_workings")
+        workings: FurtherWorkings | None = self.__dict__.get("workings")
         if workings is not None:
             workings.remember(value)
 
@@ -118,8 +163,8 @@ class Checker(Attribution):
             return self._small(value, sentence, fields, wrong)
         if fields:
             return self.bind(value, sentence, fields)
-        if self._binder.is_whole_name(value):
-            return self._found(value, "supported", "name")
+        if self.binder.is_whole_name(value):
+            return self.found(value, "supported", "name")
         return (
             self._converted(value, turn)
             or self._in_another_unit(value, wrong, turn)
@@ -128,7 +173,7 @@ class Checker(Attribution):
             or self._ending(value)
             or self._quoted(value, turn)
             or self._restated(value)
-            or self._other_than_named(value, sentence)
+            or self._attribution.find_other_than_named(value, sentence)
             or self._said(value, turn)
             or self._implied(value, sentence)
             or self._mismatched(
@@ -146,33 +191,33 @@ class Checker(Attribution):
         if value.form.factor > 1:  # whoever said 3 did not say 3K
             value = value._replace(readings=value.readings[:1])
         if self.said.holds(value, turn):
-            return self._found(value, "user_said", "said")
+            return self.found(value, "user_said", "said")
         if value.kind == "moment":  # `May 24`, to which the answer adds the year
             days = tuple(one._replace(year=None) for one in value.moments if one.has_day)
             if days and self.said.holds(value._replace(moments=days), turn):
-                return self._found(value, "user_said", "said")
+                return self.found(value, "user_said", "said")
         if self.failed is not None and self.failed.holds(value, turn):
-            return self._found(value, "user_said", "failure")
+            return self.found(value, "user_said", "failure")
         return None
 
     def _unsupported(self, value: Value) -> StatementFinding:
         if value.kind == "url" and claims.SITE.fullmatch(value.text):
-            return self._found(value, "unchecked", "site")
+            return self.found(value, "unchecked", "site")
         if value.kind in ("url", "email"):
-            return self._found(value, "unsupported", "link")
+            return self.found(value, "unsupported", "link")
         if value.text in self.index.numbers_of_keys:
-            return self._found(value, "unchecked", "word")  # `residents_2023`
+            return self.found(value, "unchecked", "word")  # `residents_2023`
         if self.index.is_prose:
-            return self._found(value, "unsupported", "prose")
+            return self.found(value, "unsupported", "prose")
         sentence = self.outline.sentence_at(value.start)
-        is_tied = self._binder.is_labelled(value) or self._binder.subject_of(value, sentence)
+        is_tied = self.binder.is_labelled(value) or self.binder.subject_of(value, sentence)
         is_open = not is_tied and len(self.index.numbers) > claims.FEW
         if is_open and claims.may_be_worked_out(self.text, sentence, value):
-            return self._found(value, "unchecked", "worked out")
+            return self.found(value, "unchecked", "worked out")
         is_copied = not claims.is_hedged(self.text, value)
         near = self._slips.leaf_near(value, self.turn_at(value.start)) if is_copied else None
         rule, fields = ("value", ()) if near is None else ("misread", (near,))
-        return self._found(value, "unsupported", rule, *fields)
+        return self.found(value, "unsupported", rule, *fields)
 
     def _is_small(self, value: Value) -> bool:
         if value.kind != "number" or not value.readings or value.form.percent:
@@ -183,7 +228,7 @@ class Checker(Attribution):
         return (
             reading % SCALE == 0
             and 0 <= reading < SMALL * SCALE
-            and not self._workings.is_money(value)
+            and not self.workings.is_money(value)
         )
 
     def _small(
@@ -191,7 +236,7 @@ class Checker(Attribution):
     ) -> StatementFinding:
         because = self._miscounts_its_list(value, sentence)
         if because:
-            return self._found(value, "miscounted", "count", because=because)
+            return self.found(value, "miscounted", "count", because=because)
         counted = self._counted(value, sentence)
         if counted is not None:
             if counted.label in FLAGS and not value.text.isdecimal():
@@ -203,15 +248,15 @@ class Checker(Attribution):
         letters = self._sizes.letters_of(self.text, value)
         if letters:
             fields = [field for field in fields if self._sizes.is_size(field, letters)]
-        linked = self._binder.linked(value, fields, sentence)
+        linked = self.binder.linked(value, fields, sentence)
         if linked:
             return self.bind(value, sentence, linked)
-        other = self._other_than_named(value, sentence)
+        other = self._attribution.find_other_than_named(value, sentence)
         if other is not None:
             return other
         turn = self.turn_at(value.start)
         near = [field for field in wrong if self.measures.is_of_its_kind(value, field)]
-        near = near or self._binder.linked(value, wrong, sentence)
+        near = near or self.binder.linked(value, wrong, sentence)
         found = (
             self._converted(value, turn)
             or self._in_another_unit(value, wrong, turn)
@@ -224,11 +269,11 @@ class Checker(Attribution):
         if found is not None:
             return found
         if claims.DURATION.match(self.text, value.end):
-            return self._found(value, "not_claimed", "duration")
-        return self._found(value, "unchecked", "small number")
+            return self.found(value, "not_claimed", "duration")
+        return self.found(value, "unchecked", "small number")
 
     def _miscounts_its_list(self, value: Value, sentence: Span) -> str:
-        if value.readings[0] < 2 * SCALE or value.unit or self._workings.is_money(value):
+        if value.readings[0] < 2 * SCALE or value.unit or self.workings.is_money(value):
             return ""
         if not (self._things.nouns_after(value) or _OF.match(self.text, value.end)):
             return ""
@@ -241,23 +286,23 @@ class Checker(Attribution):
         if not letters or self.said.holds_text(f"{value.text}{letters}".casefold(), turn):
             return None
         if fields:
-            return self._found(value, "supported", "match", *fields[:3])
-        return self._found(value, "unsupported", "value")
+            return self.found(value, "supported", "match", *fields[:3])
+        return self.found(value, "unsupported", "value")
 
     def _counted(self, value: Value, sentence: Span) -> StatementFinding | None:
         known = self._things.count(value, sentence)
         if known is None:
             return None
         label: StatementLabel = "derived" if known.holds else "miscounted"
-        return self._found(value, label, "count", because=known.because)
+        return self.found(value, label, "count", because=known.because)
 
     def _miscounted(
         self, value: Value, sentence: Span, *, fewer: bool = True
     ) -> StatementFinding | None:
         because = self._things.find_miscount(value, sentence, fewer=fewer)
-        if not because or self._workings.counts_a_kind(value, sentence):
+        if not because or self.workings.counts_a_kind(value, sentence):
             return None
-        return self._found(value, "miscounted", "count", because=because)
+        return self.found(value, "miscounted", "count", because=because)
 
     # --- matching
 
@@ -271,15 +316,15 @@ class Checker(Attribution):
         half = arithmetic.half_unit(value)
         field = self.measures.converted(value, half)
         if field is not None and field.counts_for(turn):
-            return self._found(value, "converted", "unit", field)
-        for one in self._workings.stated[-NEAR_STATED:]:  # `55 °F to 52 °F (13 °C to 11 °C)`
+            return self.found(value, "converted", "unit", field)
+        for one in self.workings.stated[-NEAR_STATED:]:  # `55 °F to 52 °F (13 °C to 11 °C)`
             same = convert(one.readings[0], one.unit, value.unit) if one.unit else None
             if (
                 same is not None
                 and one.unit != value.unit
                 and abs(same - value.readings[0]) <= half
             ):
-                return self._found(value, "converted", "unit", because=f"{one.text} {one.unit}")
+                return self.found(value, "converted", "unit", because=f"{one.text} {one.unit}")
         return None
 
     def _bind_converted(
@@ -290,7 +335,7 @@ class Checker(Attribution):
         bound = self.bind(scaled, self.outline.sentence_at(value.start), fields)
         if bound.label in _SERVED_FLAGS:
             return bound
-        return self._found(value, "converted", "unit", *(bound.fields or fields)[:1])
+        return self.found(value, "converted", "unit", *(bound.fields or fields)[:1])
 
     def _in_another_unit(
         self, value: Value, wrong: Sequence[Field], turn: int | None
@@ -310,22 +355,22 @@ class Checker(Attribution):
             return None
         unit = self.measures.unit_of(wrong[0], value.readings)
         because = f"it is in {unit}, not {value.unit}" if unit and value.unit else "another scale"
-        return self._found(value, "unit_mismatch", "unit", wrong[0], because=because)
+        return self.found(value, "unit_mismatch", "unit", wrong[0], because=because)
 
     def _reread(self, value: Value, turn: int | None) -> StatementFinding | None:
         window = self.index.window_at(value) if value.kind == "moment" else None
         if window is not None and window.counts_for(turn):
-            return self._found(value, "supported", "reread", window)
+            return self.found(value, "supported", "reread", window)
         if value.kind == "moment" and (later := self._in_the_afternoon(value, turn)):
-            return self._found(value, "supported", "reread", *later[:3])
-        other = read_otherwise(self.text, value, is_listed=self._binder.is_in_list(value))
+            return self.found(value, "supported", "reread", *later[:3])
+        other = read_otherwise(self.text, value, is_listed=self.binder.is_in_list(value))
         stating = self.index.stating(other, turn) if other is not None else []
         if other is None or not stating:
             return None
         fields, wrong = self.measures.in_its_unit(other, stating)
         if not fields:
             return self._mismatched(value, wrong)
-        return self._found(value, "supported", "reread", *fields[:3])
+        return self.found(value, "supported", "reread", *fields[:3])
 
     def _in_the_afternoon(self, value: Value, turn: int | None) -> list[Field]:
         """`6:15, 7:30 and 9:45 pm`: all of them are, though only the last one says so."""
@@ -353,17 +398,17 @@ class Checker(Attribution):
             is_clear = is_hedged or decimals_of(value)
             alike = [one for one in fields if self.measures.is_of_its_kind(value, one)]
             alike = alike or [one for one in fields if self.measures.is_by_custom(one, value.unit)]
-            linked = fields if is_clear else alike or self._binder.linked(value, fields, sentence)
+            linked = fields if is_clear else alike or self.binder.linked(value, fields, sentence)
             if not linked and value.unit:  # `9–16 °C`, said of the day that has 16.2
-                subject = self._binder.subject_of(value, sentence)
+                subject = self.binder.subject_of(value, sentence)
                 linked = [] if subject is None else find_all_kin(fields, subject)
             if linked:
-                return self._found(value, "rounded", "match", linked[0])
+                return self.found(value, "rounded", "match", linked[0])
         return None
 
     def _joined(self, value: Value, turn: int | None) -> StatementFinding | None:
         field = claims.find_joined_name(self.text, value, self.index, turn)
-        return None if field is None else self._found(value, "supported", "name", field)
+        return None if field is None else self.found(value, "supported", "name", field)
 
     def _ending(self, value: Value) -> StatementFinding | None:
         """`ending in 7880`, and four digits or more of an identifier; `pricing-…-q2wlz`; `B1`,
@@ -374,24 +419,24 @@ class Checker(Attribution):
             or _CUT.search(self.text[max(0, value.start - 4) : value.start])
         ):
             field = self.index.ends_with(value.key)
-            return None if field is None else self._found(value, "supported", "ending", field)
+            return None if field is None else self.found(value, "supported", "ending", field)
         if not value.text.isdecimal() or len(value.text) < 3:
             return None
         if len(value.text) < 5 and not names_an_ending(self.text, value.start):
             return None
         field = self.index.ending_in(value.text)
-        return None if field is None else self._found(value, "supported", "ending", field)
+        return None if field is None else self.found(value, "supported", "ending", field)
 
     def _quoted(self, value: Value, turn: int | None) -> StatementFinding | None:
         if value.kind in ("quote", "code"):
-            return self._found(value, "unchecked", "quotation")
+            return self.found(value, "unchecked", "quotation")
         if not self.outline.is_formula(value):
             return None
         # What is worked out there is not followed; what was miscopied into it is seen.
         near = None if self.index.is_prose else self._slips.leaf_near(value, turn)
         if near is not None and not self.said.holds(value, turn):
-            return self._found(value, "unsupported", "misread", near)
-        return self._found(value, "unchecked", "formula")
+            return self.found(value, "unsupported", "misread", near)
+        return self.found(value, "unchecked", "formula")
 
     def _identifier(self, value: Value, sentence: Span) -> StatementFinding | None:
         is_number = value.kind == "number" and value.text.isdecimal() and len(value.text) >= 6
@@ -399,30 +444,180 @@ class Checker(Attribution):
             return None
         before = self.text[max(0, value.start - 40) : value.start]
         if self.index.names_a_key(value.key) or claims.is_word(value.text):
-            return self._found(value, "unchecked", "word")
+            return self.found(value, "unchecked", "word")
         if claims.EXAMPLE.search(before):
-            return self._found(value, "not_claimed", "example")
+            return self.found(value, "not_claimed", "example")
         if before.endswith(("***", "•", "xx", "XX")):
-            return self._found(value, "unchecked", "masked")
+            return self.found(value, "unchecked", "masked")
         if self._named(value.key, self.turn_at(value.start)):
-            return self._found(value, "unchecked", "named")
+            return self.found(value, "unchecked", "named")
         near = self.index.shapes.get(shape_of(value.text))
-        return None if near is None else self._found(value, "altered", "identifier", near)
+        return None if near is None else self.found(value, "altered", "identifier", near)
 
     def _not_claimed(self, value: Value, sentence: Span) -> StatementFinding | None:
         found = claims.why_not_claimed(self.outline, value, sentence)
         if found is not None:
-            return self._found(value, *found)
-        if self._workings.is_rough(value):
+            return self.found(value, *found)
+        if self.workings.is_rough(value):
             if worked := self._implied(value, sentence, in_two=True):
                 return worked
-            self._workings.rough.add(value.start)
-            return self._found(value, "unchecked", "rough")
-        if self._workings.is_filtered(value):
-            return self._found(value, "unchecked", "some of them")
+            self.workings.rough.add(value.start)
+            return self.found(value, "unchecked", "rough")
+        if self.workings.is_filtered(value):
+            return self.found(value, "unchecked", "some of them")
         return None
 
     # --- binding
+
+    def bind(self, value: Value, sentence: Span, fields: Sequence[Field]) -> StatementFinding:
+        if self.binder.is_name(value):
+            return self.found(value, "supported", "name", *fields[:3])
+        subject = self.binder.subject_of(value, sentence)
+        fields = _without_whole_texts(fields) if self.index.has_bare else fields
+        # What a calculator gives is nobody's.
+        is_bare = self.index.has_bare and any(not field.key for field in fields)
+        if is_bare or value.kind in ("quote", "code", "url", "email"):
+            return self.found(value, "supported", "match", *fields[:3])
+        if subject is None:
+            return (
+                self._other_field(value, sentence, fields)
+                or self._attribution.find_of_line(value, sentence, fields)
+                or self.found(value, "supported", "match", *fields[:3])
+            )
+        kin = find_kin(fields, subject)
+        if kin is not None and len(subject.records) > 1 and not subject.beside:
+            other = self._of_another(value, sentence, fields)
+            other = other or self._attribution.find_of_line(value, sentence, fields)
+            if other is not None:
+                return other
+        if kin is not None:
+            return (
+                self._wrong_field(value, sentence, subject, fields)
+                or self._other_field(value, sentence, find_all_kin(fields, subject))
+                or self.found(value, "supported", "bound", kin)
+            )
+        joined = find_joined(fields, subject)
+        if joined is not None:
+            return self.found(value, "supported", "joined", joined)
+        if not subject.beside and self.outline.tells_a_change(value, sentence):
+            return self.found(value, "supported", "change", *fields[:3])
+        return (
+            self._attribution.find_of_subject(value, subject, fields)
+            or self._other_field(value, sentence, fields)
+            or self._attribution.find_of_line(value, sentence, fields)
+            or self.found(value, "supported", "unbound", *fields[:3])
+        )
+
+    def _of_another(
+        self, value: Value, sentence: Span, fields: Sequence[Field]
+    ) -> StatementFinding | None:
+        """`Netflix €10.99, Spotify €15.99`: each is said of what stands before it."""
+        nearest = self.binder.adjacent_to(value, sentence)
+        if (
+            nearest is None
+            or find_kin(fields, nearest) is not None
+            or find_joined(fields, nearest) is not None
+            or self.outline.tells_a_change(value, sentence)
+        ):
+            return None
+        return self._attribution.find_of_subject(value, nearest, fields)
+
+    def _wrong_field(
+        self, value: Value, sentence: Span, subject: RecordSubject, fields: Sequence[Field]
+    ) -> StatementFinding | None:
+        """`Departure: 10:00`, where 10:00 is the arrival and the departure is another time."""
+        if not self.binder.is_labelled(value) or self.outline.tells_a_change(value, sentence):
+            return None
+        label = self.binder.label_of(value)
+        if not label or is_named_by(label, fields[0]):
+            return None
+        named = self.binder.named_fields(self.binder.narrow(subject, value), label, value)
+        named = [field for field in named if self.measures.may_be_meant(value, field)]
+        if not named or any(self.states(field, value) for field in named):
+            return None
+        if any(is_named_by(label, field) for field in fields):  # last: there may be many
+            return None
+        return self._grouped(value, sentence, named[0].key) or self.found(
+            value, "wrong_field", "field", named[0], because=place_of_field(fields[0])
+        )
+
+    def _other_field(
+        self, value: Value, sentence: Span, fields: Sequence[Field]
+    ) -> StatementFinding | None:
+        """`arriving at 10:00`, which is the departure of whatever record states it."""
+        if not 0 < len(fields) <= MOST_OWN or value.kind not in ("number", "moment"):
+            return None
+        is_word = value.kind == "number" and not any(map(str.isdecimal, value.text))
+        if is_word or not all(is_one_value(one.value, value.kind) for one in fields):
+            return None
+        near = self.outline.near(value, self.outline.line_at(value.start).span)
+        if TOLD_CHANGE.search(self.text, *self.outline.near(value, sentence)):
+            return None
+        others = list(self.values_around(value, near))
+        around = [(one.start, one.end) for one in others]
+        before, after = field_words.windows(self.text, value.start, value.end, near, around)
+        # `3 nights at £245`: the word belongs to the number before it.
+        beside = [one for one in others if one.end == before[0] or one.start == after[1]]
+        label = self.binder.label_of(value) if self.binder.is_labelled(value) else frozenset()
+        heads = field_words.classes_of(label)
+        said = [field_words.words_said(self.text, *span) for span in (before, after)]
+
+        def could_be(field: Field) -> bool:
+            return (
+                is_one_value(field.value, value.kind)
+                and is_like(field, value, partly=True)
+                and self.measures.could_measure(value, field)
+                and not any(self.states(field, one) for one in beside)
+            )
+
+        for is_after in (False, True):
+            words = said[is_after] if is_after else said[0] | heads
+            also = said[0] | said[1] | heads
+            named = field_words.find_named(fields, words, also, could_be)
+            if (
+                named
+                and not any(self.states(one.field, value) for one in named)
+                and all(
+                    one.telling <= heads
+                    or field_words.is_adjacent(
+                        self.text, (before, after)[is_after], one, after=is_after
+                    )
+                    for one in named
+                )
+            ):
+                return self._grouped(value, sentence, named[0].field.key) or self.found(
+                    value, "wrong_field", "field", named[0].field, because=place_of_field(fields[0])
+                )
+        return None
+
+    def values_around(self, value: Value, span: Span) -> Iterator[Value]:
+        """The other values of the span, those near it."""
+        at = bisect_left(self.values, value.start, key=lambda one: one.start)
+        for one in self.values[max(0, at - 3) : at + 4]:
+            if one is not value and span[0] <= one.start and one.end <= span[1]:
+                yield one
+
+    def states(self, field: Field, value: Value) -> bool:
+        """Does the leaf state the value, be it as an echo, or rounded?"""
+        number = field.number
+        if number is not None and value.readings:
+            return any(abs(number - one) <= arithmetic.half_unit(value) for one in value.readings)
+        return any(one is field for one in self.index.stating(value, None, echoes=True))
+
+    def found(
+        self, value: Value, label: StatementLabel, rule: str, *fields: Field, because: str = ""
+    ) -> StatementFinding:
+        return StatementFinding(value.start, value.end, label, rule, fields, because)
+
+    def _grouped(self, value: Value, sentence: Span, key: str = "") -> StatementFinding | None:
+        """What records come to together; under this `key`, all of them."""
+        worked = self.workings.find_grouped(value, sentence)
+        worked = worked or self.workings.find_of_percent(value)
+        if worked is None and key:
+            worked = self.workings.total_of(value, key)
+        if worked is None:
+            return None
+        return self.found(value, "derived", worked.rule, because=worked.because)
 
     # --- arithmetic
 
@@ -438,16 +633,22 @@ class Checker(Attribution):
     ) -> StatementFinding | None:
         if in_two and self._slips.leaf_near(value, self.turn_at(value.start)) is not None:
             return self._grouped(value, sentence)  # a slip is likelier than two steps
-        find = self._workings.find_in_two if in_two else self._workings.find
+        find = self.workings.find_in_two if in_two else self.workings.find
         worked = find(value, sentence)
         if worked is None:
             return None
-        return self._found(value, "derived", worked.rule, *worked.fields, because=worked.because)
+        return self.found(value, "derived", worked.rule, *worked.fields, because=worked.because)
 
     def _of_few(self, value: Value) -> StatementFinding | None:
         if self.index.is_prose:
             return None
-        worked = self._workings.find_among_few(value)
+        worked = self.workings.find_among_few(value)
         if worked is None:
             return None
-        return self._found(value, "derived", worked.rule, *worked.fields, because=worked.because)
+        return self.found(value, "derived", worked.rule, *worked.fields, because=worked.because)
+
+
+def _without_whole_texts(fields: Sequence[Field]) -> Sequence[Field]:
+    """A text that is a table states what its rows state: the rows say of what."""
+    told = {field.call for field in fields if field.key}
+    return [field for field in fields if field.key or field.call not in told]

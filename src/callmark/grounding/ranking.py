@@ -10,8 +10,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from callmark.grounding import field_words
-from callmark.grounding.binding import Binder
-from callmark.grounding.mentions import Mention
+from callmark.grounding.binding import Binder, Mention
 from callmark.grounding.numbers import SCALE
 from callmark.grounding.reading import read_leaf
 from callmark.grounding.record_tree import (

@@ -25,7 +25,6 @@ from callmark.grounding.evidence import (
     parts_of,
     width_of,
 )
-from callmark.grounding.mentions import Names
 from callmark.grounding.numbers import SCALE, TOLERANCE, of_json
 from callmark.grounding.reading import read_leaf
 from callmark.grounding.text import Frozen, fold, once, records_of_text
@@ -437,10 +436,6 @@ class RecordIndex:
             found.update(parts)
             found.update(first + second for first, second in pairwise(parts))
         return frozenset(found)
-
-    @once
-    def names(self) -> Names:
-        return Names(self.tree.records)
 
     @once
     def _ordered(self) -> list[int]:

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from functools import lru_cache
 
+from callmark.grounding.binding import Mention, Names
 from callmark.grounding.dates import Moment
-from callmark.grounding.mentions import Mention, Names
 from callmark.grounding.reading import read_leaf
 from callmark.grounding.record_tree import (
     Field,

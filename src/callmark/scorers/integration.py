@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import accumulate, pairwise, takewhile
 from typing import Literal, NamedTuple
 
-from callmark.grounding.attribution import StatementFinding
+from callmark.grounding.checking import StatementFinding
 from callmark.grounding.evidence import Evidence, Served
 from callmark.grounding.ground import Fact, fact_of
 from callmark.grounding.match import (

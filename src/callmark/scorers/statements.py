@@ -9,10 +9,9 @@ from itertools import islice
 from typing import NamedTuple
 
 from callmark.calls.registry import Registry
-from callmark.grounding.attribution import StatementFinding
 from callmark.grounding.baseless import FEWEST_LOOSE, find_baseless
-from callmark.grounding.binding import Binder
-from callmark.grounding.checking import Checker, Named
+from callmark.grounding.binding import Binder, Mention
+from callmark.grounding.checking import Checker, Named, StatementFinding
 from callmark.grounding.comparing import COMPARING, find_wrong_ways
 from callmark.grounding.dates import Moment
 from callmark.grounding.deeds import (
@@ -26,7 +25,6 @@ from callmark.grounding.deeds import (
     writes,
 )
 from callmark.grounding.match import Said, Utterance, cut_value
-from callmark.grounding.mentions import Mention
 from callmark.grounding.naming import NAMES, TITLED, GivenNames, KnownWords, find_unnamed
 from callmark.grounding.negation import grammar_of
 from callmark.grounding.polar_keys import SHORT_ANSWER, YES_OR_NO, root
