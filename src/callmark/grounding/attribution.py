@@ -54,20 +54,21 @@ class Attribution:
     def find_of_line(
         self, value: Value, sentence: Span, fields: Sequence[Field]
     ) -> StatementFinding | None:
-        if value.kind not in ("number", "moment") or self._checker.outline.is_offered(value):
+        """What most of its line is about has another value there. Whether it may be meant otherwise
+        is asked last: it costs more."""
+        one = self._checker
+        if value.kind not in ("number", "moment") or not any(value.readings or (1,)):
             return None
-        if not any(value.readings or (1,)) or self.comes_from_its_line(value):
-            return None
-        if self._checker.outline.tells_a_change(value, sentence) or claims.is_hedged(
-            self._checker.text, value
+        other = self._lines.other_than_most(value, fields, one.states)
+        if (
+            other is None
+            or one.outline.is_offered(value)
+            or one.outline.tells_a_change(value, sentence)
+            or claims.is_hedged(one.text, value)
+            or not all(one.measures.may_be_meant(value, field) for field in fields)
+            or self.comes_from_its_line(value)
+            or one.workings.find(value, sentence) is not None
         ):
-            return None
-        if self._checker.workings.find(value, sentence) is not None:
-            return None
-        if not all(self._checker.measures.may_be_meant(value, field) for field in fields):
-            return None
-        other = self._lines.other_than_most(value, fields, self._checker.states)
-        if other is None:
             return None
         because = place_of_field(other.of_other)
         return self._checker.found(value, "misattributed", "binding", other.own, because=because)

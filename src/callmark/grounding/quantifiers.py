@@ -424,6 +424,7 @@ class IntroducedLists:
         self._outline, self._binder = outline, binder
         self._starts = {line.start: at for at, line in enumerate(outline.lines)}
         self._named: dict[Span, list[ResultRecord]] = {}
+        self._counts: dict[tuple[int, str], int] = {}
 
     def find_miscount(self, value: Value, sentence: Span) -> str:
         """How many the list has, if neither this nor another number of its sentence says so, and
@@ -435,14 +436,21 @@ class IntroducedLists:
         stated = {word.casefold() for word in _ANY_WORD.findall(text, *sentence)}
         if len(records) < 2 or any(_number_of(word) == len(records) for word in stated):
             return ""
-        parent = records[0].parent
-        siblings = [] if parent is None else parent.children
-        if len([one for one in siblings if one.kind == records[0].kind]) in (
-            value.readings[0] // SCALE,
-            0,
-        ):
-            return ""
-        return f"the answer lists {len(records)}"
+        return (
+            ""
+            if self._count_like(records[0]) == value.readings[0] // SCALE
+            else (f"the answer lists {len(records)}")
+        )
+
+    def _count_like(self, record: ResultRecord) -> int:
+        """How many there are in its list."""
+        parent = record.parent
+        if parent is None:
+            return 0
+        asked = (parent.number, record.kind)
+        if asked not in self._counts:
+            self._counts[asked] = sum(one.kind == record.kind for one in parent.children)
+        return self._counts[asked]
 
     def _listed_below(self, sentence: Span) -> list[ResultRecord]:
         line = self._outline.line_at(sentence[0])
@@ -457,7 +465,8 @@ class IntroducedLists:
 
     def _items_after(self, line: OutlineLine) -> list[OutlineLine]:
         text = self._outline.text
-        following = self._outline.lines[self._starts[line.start] + 1 :][:MOST_LIST_ITEMS]
+        first = self._starts[line.start] + 1
+        following = self._outline.lines[first : first + MOST_LIST_ITEMS]
         items: list[OutlineLine] = []
         for one in following:
             if text.startswith("|", one.start):
