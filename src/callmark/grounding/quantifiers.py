@@ -403,6 +403,7 @@ def _asserted(text: str, tokens: Sequence[PolarToken], first: int, last: int) ->
 # --- lists that an answer introduces with a number
 
 MOST_LIST_ITEMS = 60
+LONGEST_SENTENCE = 600  # characters: longer ones introduce no list
 NAMED_WITHIN = 90  # characters of an item that say what it is about
 _LIST_ITEM = re.compile(r"\s*(?:[-*+•‣–]|\(?\d{1,3}[.)])\s")
 _RULED = re.compile(r"[\s|:-]+")
@@ -430,17 +431,17 @@ class IntroducedLists:
         """How many the list has, if neither this nor another number of its sentence says so, and
         it is not how many there are in all."""
         text = self._outline.text
-        if _FOR.search(text, max(sentence[0], value.start - 12), value.start):
+        if sentence[1] - sentence[0] > LONGEST_SENTENCE or _FOR.search(
+            text, max(sentence[0], value.start - 12), value.start
+        ):
             return ""
         records = self._listed_below(sentence) or self._listed_within(value, sentence)
         stated = {word.casefold() for word in _ANY_WORD.findall(text, *sentence)}
         if len(records) < 2 or any(_number_of(word) == len(records) for word in stated):
             return ""
-        return (
-            ""
-            if self._count_like(records[0]) == value.readings[0] // SCALE
-            else (f"the answer lists {len(records)}")
-        )
+        if self._count_like(records[0]) == value.readings[0] // SCALE:
+            return ""
+        return f"the answer lists {len(records)}"
 
     def _count_like(self, record: ResultRecord) -> int:
         """How many there are in its list."""
