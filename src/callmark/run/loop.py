@@ -153,17 +153,17 @@ ALLOCATIONS = 10_000
 def rare_collections() -> Iterator[None]:
     """Trials leave no cycles behind, and what a run has opened stays: looking for them after every
     700 allocations, and at all that was opened, is a tenth of a run."""
-    before = gc.get_threshold()
-    if not gc.isenabled() or gc.get_freeze_count():
-        yield
-        return
-    gc.freeze()
-    gc.set_threshold(max(before[0], ALLOCATIONS), *before[1:])
+    before, is_frozen = gc.get_threshold(), gc.get_freeze_count() > 0
+    if not is_frozen:
+        gc.freeze()
+    if before[0]:  # 0: never
+        gc.set_threshold(max(before[0], ALLOCATIONS), *before[1:])
     try:
         yield
     finally:
         gc.set_threshold(*before)
-        gc.unfreeze()
+        if not is_frozen:
+            gc.unfreeze()
 
 
 class Interrupts:

@@ -1,6 +1,7 @@
 """Driving the loop with and without an event loop, and interrupts that wait their turn."""
 
 import asyncio
+import gc
 import os
 import signal
 import socket
@@ -9,7 +10,14 @@ import threading
 import pytest
 
 from callmark.records.seams import Runner
-from callmark.run.loop import Interrupts, drive_at_once, driver, side_by_side
+from callmark.run.loop import (
+    ALLOCATIONS,
+    Interrupts,
+    drive_at_once,
+    driver,
+    rare_collections,
+    side_by_side,
+)
 
 
 class Waiting(Runner):
@@ -160,3 +168,21 @@ def test_ctrl_c_ends_all_tasks_before_the_runner_is_closed():
         drive(work())
     assert sorted(order[:3]) == [0, 1, 2]
     assert order[3:] == ["closed"]
+
+
+@pytest.mark.parametrize("first", [700, 0, 50_000])
+@pytest.mark.parametrize("frozen", [False, True])
+def test_a_run_gives_the_collector_back_as_it_was(first, frozen):
+    kept = gc.get_threshold(), gc.get_freeze_count()
+    gc.unfreeze()
+    gc.set_threshold(first, 10, 10)
+    if frozen:
+        gc.freeze()
+    with rare_collections(), rare_collections():  # the second one of an engine's process
+        assert gc.get_threshold() == (first and max(first, ALLOCATIONS), 10, 10)
+        assert gc.get_freeze_count() > 0
+    assert gc.get_threshold() == (first, 10, 10)
+    assert (gc.get_freeze_count() > 0) == frozen
+    gc.set_threshold(*kept[0])
+    if kept[1]:
+        gc.freeze()
