@@ -38,7 +38,9 @@ _NEAR_CLOCK = 120
 _AFTERNOON = re.compile(r"\d\s?p\.?m\b", re.IGNORECASE)
 _MORNING = re.compile(r"\s?[ap]\.?m\b", re.IGNORECASE)
 _OF = re.compile(r"\s(?:of|out of|von|der|de|des|sur|aus)\s", re.IGNORECASE)
-_SUFFIX = re.compile(r"[a-z\d]{5,10}")  # `mvt5w`, of `checkout-7d9f6-mvt5w`
+_SUFFIX = re.compile(
+    r"(?![a-z]+\d+$)(?=[a-z]*\d)[a-z\d]{5,10}"
+)  # `mvt5w`, of `checkout-7d9f6-mvt5w`
 _CUT = re.compile(r"(?:…|\.\.\.)[-_/:]?$")
 
 
@@ -170,7 +172,7 @@ class Checker:
             or self._in_another_unit(value, wrong, turn)
             or self._reread(value, turn)
             or self._rounded(value, sentence)
-            or self._ending(value)
+            or self._ending(value, turn)
             or self._quoted(value, turn)
             or self._restated(value)
             or self._attribution.find_other_than_named(value, sentence)
@@ -410,7 +412,7 @@ class Checker:
         field = claims.find_joined_name(self.text, value, self.index, turn)
         return None if field is None else self.found(value, "supported", "name", field)
 
-    def _ending(self, value: Value) -> StatementFinding | None:
+    def _ending(self, value: Value, turn: int | None) -> StatementFinding | None:
         """`ending in 7880`, and four digits or more of an identifier; `pricing-…-q2wlz`; `B1`,
         where one is called `GH-B1`."""
         if value.kind == "identifier" and (
@@ -418,14 +420,17 @@ class Checker:
             or _SUFFIX.fullmatch(value.text)
             or _CUT.search(self.text[max(0, value.start - 4) : value.start])
         ):
-            field = self.index.ends_with(value.key)
-            return None if field is None else self.found(value, "supported", "ending", field)
+            return self._ends(value, self.index.ends_with(value.key), turn)
         if not value.text.isdecimal() or len(value.text) < 3:
             return None
         if len(value.text) < 5 and not names_an_ending(self.text, value.start):
             return None
-        field = self.index.ending_in(value.text)
-        return None if field is None else self.found(value, "supported", "ending", field)
+        return self._ends(value, self.index.ending_in(value.text), turn)
+
+    def _ends(self, value: Value, field: Field | None, turn: int | None) -> StatementFinding | None:
+        if field is None or not field.counts_for(turn):
+            return None
+        return self.found(value, "supported", "ending", field)
 
     def _quoted(self, value: Value, turn: int | None) -> StatementFinding | None:
         if value.kind in ("quote", "code"):

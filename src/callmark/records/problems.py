@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
@@ -149,7 +148,6 @@ if TYPE_CHECKING:
     import jsonschema_rs
 
 MAX_PROBLEMS = 20
-MAX_SAME = 3
 _SHOWN = 60
 _PLAIN_KEY = re.compile(r"[\w.-]{1,60}")
 _WORDS = {  # in the order in which a message names them
@@ -178,31 +176,21 @@ class Problems:
     def __init__(self) -> None:
         self.found: list[str] = []
         self.count = 0
-        self._repeated: set[str] = set()
-        self._same: Counter[str] = Counter()
 
     def add(self, where: str, what: str | Iterable[str]) -> None:
         """`where` "": the sentences say it themselves."""
         for sentence in (what,) if isinstance(what, str) else what:
             self.count += 1
             if self.count <= MAX_PROBLEMS:
-                self._same[sentence] += 1
                 self.found.append(f"{where}: {sentence}" if where else sentence)
-                if self._same[sentence] > MAX_SAME:
-                    self._repeated.add(self.found[-1])
 
     @property
     def is_enough(self) -> bool:
         return self.count >= MAX_PROBLEMS
 
     def raise_if_any(self) -> None:
-        """Of the same mistake in every line the first ones are told."""
-        told = [one for one in self.found if one not in self._repeated]
-        if len(told) < len(self.found):
-            more = "at least " if self.is_enough else ""
-            told.append(f"and {more}{len(self.found) - len(told)} more like these")
-        if told:
-            raise BadInput(told)
+        if self.found:
+            raise BadInput(self.found)
 
 
 def refuse_problems(where: str, what: Iterable[str]) -> None:

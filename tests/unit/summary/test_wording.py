@@ -37,7 +37,7 @@ def rules_in_the_source() -> set[str]:
                     found.add(second)
             if isinstance(node, ast.Call):
                 name = getattr(node.func, "attr", getattr(node.func, "id", ""))
-                at = {"_found": 2, "StatementFinding": 3, "Worked": 0}.get(name)
+                at = {"found": 2, "StatementFinding": 3, "Worked": 0}.get(name)
                 if at is not None and len(node.args) > at:
                     found |= {
                         one.value
