@@ -186,6 +186,7 @@ class RecordTree:
         self.fields: list[Field] = []
         self.series: list[Series] = []
         self.keys: set[str] = set()
+        self.texts: dict[str, list[Field]] = {}  # by what they say, folded
         for one in served:
             if not one.error:
                 self._add(one)
@@ -204,15 +205,6 @@ class RecordTree:
         for value, record in found.items():
             if record is not None and not record.names and record.kind.endswith("/*"):
                 _name(record, value)
-
-    @once
-    def texts(self) -> dict[str, list[Field]]:
-        """The leaves that are texts, by what they say, folded."""
-        texts: dict[str, list[Field]] = {}
-        for field in self.fields:
-            if isinstance(field.value, str):
-                texts.setdefault(fold(field.value), []).append(field)
-        return texts
 
     def _add(self, served: Served) -> None:
         self._served = served
@@ -318,9 +310,10 @@ class RecordTree:
             record.last = len(self.records) - 1
 
     def _visit_leaf(self, value: Json, path: str, key: str, record: ResultRecord) -> None:
-        number, is_text, echo = None, isinstance(value, str), False
+        number, is_text, echo, folded = None, isinstance(value, str), False, ""
         if is_text:
-            echo = bool(self._echoes) and fold(str(value)) in self._echoes
+            folded = fold(str(value))
+            echo = folded in self._echoes
         elif type(value) is int:  # and no bool
             number = value * SCALE
         elif isinstance(value, float):
@@ -328,6 +321,8 @@ class RecordTree:
         field = Field(record, path, key, value, echo, number)
         self.fields.append(field)
         record.fields.append(field)
+        if is_text:
+            self.texts.setdefault(folded, []).append(field)
         if (is_text or number is not None) and _is_naming(key):
             _name(record, str(value))
 
