@@ -21,7 +21,7 @@ from callmark.grounding.further import FurtherWorkings
 from callmark.grounding.match import Said
 from callmark.grounding.numbers import SCALE, decimal_text
 from callmark.grounding.quantifiers import IntroducedLists
-from callmark.grounding.reading import convert, dimension_of, read_otherwise
+from callmark.grounding.reading import convert, dimension_of, read_otherwise, unit_called
 from callmark.grounding.record_tree import Field, RecordIndex, RecordSubject, shape_of
 from callmark.grounding.spans import TOLD_CHANGE, Outline, Span
 from callmark.grounding.text import Frozen, names_an_ending, once
@@ -37,6 +37,7 @@ NOON = 12
 _NEAR_CLOCK = 120
 _AFTERNOON = re.compile(r"\d\s?p\.?m\b", re.IGNORECASE)
 _MORNING = re.compile(r"\s?[ap]\.?m\b", re.IGNORECASE)
+_OF_SO_MANY = re.compile(r"\s(?:out )?of\s(?:[^\W\d_]+\s){0,3}\d[\d.,]*\s?([^\W\d_]{1,12})\b")
 _OF = re.compile(r"\s(?:of|out of|von|der|de|des|sur|aus)\s", re.IGNORECASE)
 _SUFFIX = re.compile(
     r"(?![a-z]+\d+$)(?=[a-z]*\d)[a-z\d]{5,10}"
@@ -178,6 +179,7 @@ class Checker:
             or self._attribution.find_other_than_named(value, sentence)
             or self._said(value, turn)
             or self._implied(value, sentence)
+            or self._implied_in_cents(value, sentence)
             or self._mismatched(
                 value, [one for one in wrong if self.measures.may_be_meant(value, one)]
             )
@@ -310,7 +312,11 @@ class Checker:
 
     def _converted(self, value: Value, turn: int | None) -> StatementFinding | None:
         if not value.unit:
-            return None
+            whole = _OF_SO_MANY.match(self.text, value.end)  # `2.5 of the estimated 4 hours`
+            unit = unit_called(whole[1]) if whole is not None and value.readings else ""
+            if not unit:
+                return None
+            value = value._replace(unit=unit)
         if dimension_of(value.unit) == "money":
             cents = [one for one in self.measures.in_cents(value) if one.counts_for(turn)]
             if cents:
@@ -613,6 +619,12 @@ class Checker:
         self, value: Value, label: StatementLabel, rule: str, *fields: Field, because: str = ""
     ) -> StatementFinding:
         return StatementFinding(value.start, value.end, label, rule, fields, because)
+
+    def _implied_in_cents(self, value: Value, sentence: Span) -> StatementFinding | None:
+        if not value.unit or dimension_of(value.unit) != "money" or not self.measures.has_cents:
+            return None
+        cents = tuple(100 * one for one in value.readings)
+        return self._implied(value._replace(readings=cents, unit=""), sentence)
 
     def _grouped(self, value: Value, sentence: Span, key: str = "") -> StatementFinding | None:
         """What records come to together; under this `key`, all of them."""

@@ -474,8 +474,10 @@ class Measures:
         if value.form.factor > 1 and not self._has_scale(value, field):
             return False
         unit = self.unit_of(field, value.readings) if value.unit else ""
-        if not unit and value.unit and dimension_of(value.unit) == "money":
-            unit = self._currency_of(field)
+        if value.unit and dimension_of(value.unit) == "money":
+            if not _CENTS.isdisjoint(key_words(field.key)) and field.number is not None:
+                return False  # `price_cents: 4900` is no $4,900
+            unit = unit or self._currency_of(field)
         if not unit or is_same_unit(unit, value.unit):
             return True
         if isinstance(field.value, str) and len(field.value) > LONGEST_TEXT:

@@ -42,6 +42,14 @@ def labels(answer, result):
         ("The charge was $49.00.", CHARGES, "49.00", "converted"),
         ("The charge was $48.00.", CHARGES, "48.00", "unsupported"),
         ("The desk costs $49.00.", PRICES, "49.00", "unsupported"),  # prices with decimals: dollars
+        ("It costs $4,900.", {"price_cents": 4900}, "4,900", "unit_mismatch"),
+        ("It costs $49.", {"price_cents": 4900}, "49", "converted"),
+        (
+            "So far 2.5 of the estimated 4 hours were spent.",
+            {"spentSeconds": 9000},
+            "2.5",
+            "converted",
+        ),
         ("It takes 2 h 53 min.", ROUTE, "2 h 53 min", "converted"),
         ("It takes 2 h 35 min.", ROUTE, "2 h 35 min", "unsupported"),
         ("On 11 November the rate was highest.", RATES, "11 November", "supported"),
