@@ -278,13 +278,11 @@ def test_only_samples_of_the_run_have_to_be_wrapped(project, wrap):
     assert [line["sample_id"] for line in project.results()] == ["p0", "p2"]
 
 
-def test_of_one_mistake_in_every_sample_three_are_named(project, wrap):
+def test_at_most_twenty_are_named(project, wrap):
     with_prompts(project, *[[FIRST, ANSWER]] * 30)
     with pytest.raises(BadInput) as caught:
         project.run(prompt_wrapper=wrap(J2))
-    *named, rest = caught.value.problems
-    assert [one.partition(": ")[0].rpartition(":")[2] for one in named] == ["2", "3", "4"]
-    assert rest == "and at least 17 more like these"
+    assert len(caught.value.problems) == 20
 
 
 def test_a_wrapper_that_leaves_the_prompt_out_is_warned_of(project, wrap):

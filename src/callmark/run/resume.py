@@ -473,8 +473,9 @@ class Origins:
         seen = self._setup.runner.observed()
         if self._latest == (seen.provenance, seen.warnings):
             return
-        self._latest = dict(seen.provenance), seen.warnings
         self.take(origin_of(seen, self._common), kept)
+        # Only now: what was refused once is refused for every trial that was still on its way.
+        self._latest = dict(seen.provenance), seen.warnings
 
     def take(self, seen: Observed, kept: FinishedTrials) -> None:
         if seen == self._now:

@@ -156,11 +156,9 @@ def test_bad_lines_are_named(file, line, problem):
 
 
 def test_up_to_twenty_problems_before_anything_is_run(file):
-    lines = [{"sample_id": "a", "model_output": n} for n in range(30)]
-    assert len(problems_of(file(*lines))) == 20
-    *named, rest = problems_of(file(*[{"model_output": "x"}] * 30))
-    assert named == [f":{n}: sample_id: is missing" for n in (1, 2, 3)]
-    assert rest == "and at least 17 more like these"
+    assert len(problems_of(file(*[{"model_output": n} for n in range(30)]))) == 20
+    named = problems_of(file(*[{"model_output": "x"}] * 30))
+    assert named == [f":{n}: sample_id: is missing" for n in range(1, 21)]
 
 
 def test_the_index_finds_answers_by_sample_and_trial(file):
