@@ -424,7 +424,11 @@ def test_what_may_differ_is_remembered_for_the_next_resume(out, line):
 def test_tuples_and_lists_are_the_same_fingerprint(out):
     with opened(out, fingerprints={"keys": ("a", "b")}):
         pass
+    with pytest.raises(FingerprintMismatch, match="keys"):
+        opened(out, "resume", {"keys": ["b", "a"]})
+    before = journal_path(out).read_bytes()
     opened(out, "resume", {"keys": ["a", "b"]}).close()
+    assert journal_path(out).read_bytes() == before
 
 
 def test_two_processes_cannot_work_on_one_run(out, line):
