@@ -217,12 +217,14 @@ class Handler(BaseHTTPRequestHandler):
         try:
             answer = self.server.viewer.answer(asked)
         except Exception:
-            # Our own fault: the browser is told, the terminal gets the traceback, and all else
-            # goes on.
+            # Our own fault: the terminal gets the traceback, then the browser is told to look
+            # there, and all else goes on.
+            self.server.handle_error(self.request, self.client_address)
+            self.close_connection = True
             self._problem(
                 ServedProblem(500, "A fault of callmark: see the terminal, and report it.")
             )
-            raise
+            return
         match answer:
             case ServedProblem() as problem:
                 self._problem(problem)
