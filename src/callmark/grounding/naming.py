@@ -224,6 +224,7 @@ LONGEST_NAME = 40  # characters of a text that is a name
 NAME_LETTERS = 4  # of a word by which a name is known
 LONG = 5  # of a word that is misspelt rather than another one
 MOST_FIELDS = 60  # of a person
+MOST_NAME_WORDS = 4
 MOST_NAMES_ALIKE = 200  # names with one word in common that are looked at
 _CAPITAL = r"[^\W\d_a-zß-öø-ÿ][\w’']*[^\W\d_]"
 # The capital first: only what begins with a set of characters is looked for quickly.
@@ -232,8 +233,19 @@ NAMES = re.compile(
     rf"{_FIRST}(?<![\w/@.-]{_FIRST})[\w’']*[^\W\d_](?:[ ]{_CAPITAL}){{1,3}}(?![\w@/-])"
 )
 _NAME_WORD = re.compile(r"[^\W\d_]+")
+_PLAIN_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
+_RUN = re.compile(rf"{_PLAIN_WORD.pattern}(?:[ ](?:& )?{_PLAIN_WORD.pattern}){{1,40}}")
+_TITLE = (
+    "Dr|Mr|Mrs|Ms|Mx|Prof|Frau|Herrn?|Sra?|Señora?|Mme|Mlle|Monsieur|Madame|Doctor|Captain|Nurse"
+)
+_TITLES = frozenset(
+    """
+    mrs prof professor frau herr herrn sra señor señora senor senora mme mlle monsieur madame
+    doctor doctora docteur captain nurse miss sir lady
+    """.split()
+)
 TITLED = re.compile(
-    r"\b(?:Dr|Mr|Mrs|Ms|Mx|Prof|Frau|Herrn?|Sra?|Señora?|Mme|Mlle|Monsieur|Madame|Doctor|Captain|Nurse)"
+    rf"\b(?:{_TITLE})"
     rf"\.?[ ](?P<name>{_CAPITAL}(?:[ ]{_CAPITAL}){{0,2}})"
 )
 _CAPITALISED = re.compile(rf"(?<![\w/@.’'-]){_CAPITAL}(?![\w@/-])")
@@ -327,9 +339,55 @@ class GivenNames:
                             found.setdefault(key, []).append((word, field))
         return found
 
+    @once
+    def _by_gap(self) -> dict[tuple[str, ...], tuple[str, Field]]:
+        """Names without one of their words: an empty text stands in its place."""
+        found: dict[tuple[str, ...], tuple[str, Field]] = {}
+        for field in self._tree.fields:
+            value = field.value
+            if not isinstance(value, str) or " " not in value or len(value) > LONGEST_NAME:
+                continue
+            if not value[0].isupper() or _RUN.fullmatch(value) is None:
+                continue
+            words = tuple(map(fold, _PLAIN_WORD.findall(value)))
+            for at in range(len(words)) if len(words) <= MOST_NAME_WORDS else ():
+                rest = words[:at] + words[at + 1 :]
+                if any(len(one) >= NAME_LETTERS and one not in _COMMON for one in rest):
+                    found.setdefault((*words[:at], "", *words[at + 1 :]), (words[at], field))
+        return found
+
+    def _with_another_word(self, outline: Outline) -> Iterator[Misnamed]:
+        """`Harbour Kitchen` where the results have `Goodland Kitchen`, and nobody a harbour."""
+        text = outline.text
+        for run in _RUN.finditer(text) if self._by_gap else ():
+            words = list(_PLAIN_WORD.finditer(text, *run.span()))
+            # What is no part of a name matches none: `a Danish restaurant` is no `Restaurant`.
+            folded = [fold(one[0]) if _may_name(one[0]) else "" for one in words]
+            for at, word in enumerate(words):
+                if word[0][0].isupper() and self._is_unknown(word[0]):
+                    near = self._near(folded, at)
+                    if near is not None and not self._known.hold(word[0]):
+                        first, last, field = near
+                        yield Misnamed(words[first].start(), words[last].end(), field)
+
+    def _near(self, words: list[str], at: int) -> tuple[int, int, Field] | None:
+        """From which to which word a name is meant that has another word at this place."""
+        for length in range(2, MOST_NAME_WORDS + 1):
+            for first in range(max(0, at - length + 1), min(at, len(words) - length) + 1):
+                end = first + length
+                near = self._by_gap.get((*words[first:at], "", *words[at + 1 : end]))
+                if near is not None and not _is_short_for(near[0], words[at]):
+                    return first, end - 1, near[1]
+        return None
+
     def misnamed_in(self, outline: Outline) -> Iterator[Misnamed]:
         end = 0
-        for one in sorted((*self._other_parts(outline), *self._titled(outline))):
+        found = (
+            *self._other_parts(outline),
+            *self._titled(outline),
+            *self._with_another_word(outline),
+        )
+        for one in sorted(found, key=lambda one: one[:2]):
             if one.start >= end:
                 end = one.end
                 yield one
@@ -339,6 +397,7 @@ class GivenNames:
         return (
             len(word) >= 3
             and folded not in _COMMON
+            and folded not in _TITLES
             and folded not in STOP_WORDS
             and folded not in NUMBER_WORDS
             and not self._known.knows(folded)
@@ -392,6 +451,18 @@ class GivenNames:
             words = _NAME_WORD.findall(found["name"])
             if words and all(map(self._is_unknown, words)):
                 yield Misnamed(*found.span(), self._misspelt(words[-1]))
+
+
+def _may_name(word: str) -> bool:
+    return word[0].isupper() or len(word) < NAME_LETTERS
+
+
+def _is_short_for(short: str, long: str) -> bool:
+    """`intl` for `international`: its letters in their order, from the first one on."""
+    if short[0] != long[0] or len(short) > len(long):
+        return False
+    letters = iter(long)
+    return all(letter in letters for letter in short)
 
 
 def _is_person(field: Field) -> bool:

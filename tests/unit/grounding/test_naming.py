@@ -53,3 +53,40 @@ def test_only_where_results_describe_something():
     assert unnamed("It has 4.5 stars on Harborly, and serves omelets and pancakes.", bare) == []
     prose = {"text": INN["review"] * 5}
     assert unnamed("It serves omelets and pancakes.", prose) == []
+
+
+PLACES = {
+    "places": [
+        {"name": "Goodland Kitchen", "rating": 4.5},
+        {"name": "Lure Fish House", "rating": 4.0},
+        {"name": "Denver Intl Airport", "rating": 3.1},
+        {"name": "Jonas Brandt", "rating": 5.0},
+    ]
+}
+
+
+def altered(answer, **more):
+    return [text for text, label, rule in statements(answer, PLACES, **more) if rule == "name"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "names"),
+    [
+        ("I would go to Farrow Kitchen tonight.", ["Farrow Kitchen"]),
+        ("Kestrel Fish House has 4.0 stars.", ["Kestrel Fish House"]),
+        ("Lure Fish Kestrel has 4.0 stars.", ["Lure Fish Kestrel"]),
+        ("Of the two, Lure Wexford House is the calmer one.", ["Lure Wexford House"]),
+        # A word of the results, an abbreviation written out, a title, no name at all.
+        ("Lure Kitchen House has 4.0 stars.", []),
+        ("You land at Denver International Airport.", []),
+        ("I wrote to Herr Brandt.", []),
+        ("There is a Caribbean kitchen next door to Goodland Kitchen.", []),
+    ],
+)
+def test_a_name_with_a_word_that_nobody_gave(answer, names):
+    assert altered(answer) == names
+
+
+def test_a_word_that_the_user_said_is_no_invention():
+    answer = "I would go to Farrow Kitchen tonight."
+    assert altered(answer, prompt="Is Farrow any good?") == []
