@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from callmark.grounding.checking import StatementFinding
 from callmark.grounding.naming import KnownWords
 from callmark.grounding.spans import Outline, Span
-from callmark.grounding.text import STOP_WORDS
+from callmark.grounding.text import STOP_WORDS, once
 from callmark.grounding.workings import TurnAt
 from callmark.records.statements import GOOD
 
@@ -21,14 +21,38 @@ _LETTER = re.compile(r"[^\W\d_]")
 _WORD = re.compile(r"[^\W\d_]{3,}")
 
 
-def _is_loose(one: StatementFinding, text: str) -> bool:
-    """A share is reckoned, if not always as any rule would, and seldom comes alone."""
+def _is_loose(one: StatementFinding, text: str, given: KnownDigits) -> bool:
+    """A share is reckoned, if not always as any rule would, and seldom comes alone. What has the
+    digits of a leaf may be that leaf, with another sign or in another scale than we know of."""
     is_loose = one.rule == "value" and one.label == "unsupported"
-    return is_loose and "%" not in text[one.start : one.end + 1]
+    return (
+        is_loose
+        and "%" not in text[one.start : one.end + 1]
+        and not given.hold(text[one.start : one.end])
+    )
+
+
+class KnownDigits:
+    """The digits of all numbers of the results, without the zeros around them."""
+
+    def __init__(self, numbers: Iterable[int]) -> None:
+        self._numbers = numbers
+
+    @once
+    def _digits(self) -> frozenset[str]:
+        return frozenset(str(abs(number)).strip("0") for number in self._numbers)
+
+    def hold(self, text: str) -> bool:
+        digits = "".join(filter(str.isdecimal, text)).strip("0")
+        return len(digits) > 1 and digits in self._digits
 
 
 def find_baseless(
-    outline: Outline, findings: Sequence[StatementFinding], known: KnownWords, turn_at: TurnAt
+    outline: Outline,
+    findings: Sequence[StatementFinding],
+    known: KnownWords,
+    turn_at: TurnAt,
+    numbers: Iterable[int],
 ) -> Iterator[StatementFinding]:
     """All findings, which are in order; those without a base by the rule of that name: the loose
     values of a turn in which no more values rest on a leaf, and those of a sentence of foreign
@@ -36,9 +60,10 @@ def find_baseless(
     loose: Counter[Span | int | None] = Counter()
     based: Counter[Span | int | None] = Counter()
     end: int | None = None
+    given = KnownDigits(numbers)
     for one in findings:
         here = (turn_at(one.start), outline.sentence_at(one.start))
-        if _is_loose(one, outline.text):
+        if _is_loose(one, outline.text, given):
             # The parts of `(212) 555-0147` are one value.
             if end is None or _LETTER.search(outline.text, end, one.start):
                 loose.update(here)
@@ -50,7 +75,7 @@ def find_baseless(
     unfollowed = _unfollowed(outline, findings)
     for one in findings:
         because = ""
-        if _is_loose(one, outline.text):
+        if _is_loose(one, outline.text, given):
             turn, sentence = turn_at(one.start), outline.sentence_at(one.start)
             if loose[turn] >= max(FEWEST_LOOSE, based[turn]):
                 because = _of_turn(loose[turn], based[turn])

@@ -16,7 +16,7 @@ from callmark.grounding.binding import (
     is_like,
     is_named_by,
 )
-from callmark.grounding.field_words import Measures, SaidUnits
+from callmark.grounding.field_words import Measures, SaidUnits, is_outgoing
 from callmark.grounding.further import FurtherWorkings
 from callmark.grounding.match import Said
 from callmark.grounding.numbers import SCALE, decimal_text
@@ -170,6 +170,7 @@ class Checker:
             return self.found(value, "supported", "name")
         return (
             self._converted(value, turn)
+            or self._in_scale(value, turn)
             or self._in_another_unit(value, wrong, turn)
             or self._reread(value, turn)
             or self._rounded(value, sentence)
@@ -209,7 +210,7 @@ class Checker:
             return self.found(value, "unchecked", "site")
         if value.kind in ("url", "email"):
             return self.found(value, "unsupported", "link")
-        if value.text in self.index.numbers_of_keys:
+        if "".join(filter(str.isdecimal, value.text)) in self.index.numbers_of_keys:
             return self.found(value, "unchecked", "word")  # `residents_2023`
         if self.index.is_prose:
             return self.found(value, "unsupported", "prose")
@@ -335,6 +336,14 @@ class Checker:
                 return self.found(value, "converted", "unit", because=f"{one.text} {one.unit}")
         return None
 
+    def _in_scale(self, value: Value, turn: int | None) -> StatementFinding | None:
+        """`$3.4 million`, where `claims_kusd` is 3420."""
+        for scale in self.measures.scales if value.readings else ():
+            for field in self.measures.in_scale(value, scale, arithmetic.half_unit(value)):
+                if field.counts_for(turn):
+                    return self.found(value, "converted", "unit", field)
+        return None
+
     def _bind_converted(
         self, value: Value, fields: Sequence[Field], factor: int
     ) -> StatementFinding:
@@ -372,13 +381,32 @@ class Checker:
         if value.kind == "moment" and (later := self._in_the_afternoon(value, turn)):
             return self.found(value, "supported", "reread", *later[:3])
         other = read_otherwise(self.text, value, is_listed=self.binder.is_in_list(value))
-        stating = self.index.stating(other, turn) if other is not None else []
-        if other is None or not stating:
+        if other is None:
+            return self._paid(value, turn)
+        stating = self.index.stating(other, turn)
+        if not stating:
             return None
         fields, wrong = self.measures.in_its_unit(other, stating)
         if not fields:
             return self._mismatched(value, wrong)
-        return self.found(value, "supported", "reread", *fields[:3])
+        return self._bind_reread(other, fields)
+
+    def _paid(self, value: Value, turn: int | None) -> StatementFinding | None:
+        """`€17.99 at the baker's`, where the account has -17.99."""
+        if not value.readings or value.readings[0] <= 0 or value.form.sign is not None:
+            return None
+        if not self.workings.is_money(value):
+            return None
+        other = value._replace(readings=tuple(-one for one in value.readings))
+        fields, _ = self.measures.in_its_unit(other, self.index.stating(other, turn))
+        fields = [one for one in fields if is_outgoing(one)]
+        return self._bind_reread(other, fields) if fields else None
+
+    def _bind_reread(self, value: Value, fields: Sequence[Field]) -> StatementFinding:
+        bound = self.bind(value, self.outline.sentence_at(value.start), fields)
+        if bound.label in _SERVED_FLAGS:
+            return bound
+        return self.found(value, "supported", "reread", *(bound.fields or fields)[:3])
 
     def _in_the_afternoon(self, value: Value, turn: int | None) -> list[Field]:
         """`6:15, 7:30 and 9:45 pm`: all of them are, though only the last one says so."""

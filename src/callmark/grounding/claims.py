@@ -41,7 +41,11 @@ EXAMPLE = re.compile(
 _SUPPOSED = re.compile(rf"\bif\b[^.;:!?\n]{{1,60}}\bwere\s[{SIGNS}\"“'`(]{{0,2}}$", re.IGNORECASE)
 
 # `35.1 l/100 km`, `7.6 g per 100 g`: what a rate is given per.
-_PER = re.compile(r"(?:\b(?:per|pro|por|par|je|every|cada|chaque|sur|auf|all[es]?)\s|/\s?)$", re.I)
+_PER = re.compile(
+    r"(?:\b(?:per|pro|por|par|je|every|cada|chaque|sur|auf|all[es]?"
+    r"|out\sof)\s|\d\s(?:of|von|de)\s|/\s?)$",
+    re.IGNORECASE,
+)
 _RATE = re.compile(rf"\s?(?:[A-Z]{{3}}|[{SIGNS}]|[^\W\d_]+)\s?(?:=|≈)\s")  # `1 USD = 0.92 EUR`
 _POWER = re.compile(r"10{0,6}|1[,. ]?000(?:[,. ]000)?")
 MULTIPLIED = re.compile(
@@ -84,6 +88,12 @@ _WEEKDAY = re.compile(
     r"|dimanche|lunes|martes|miércoles|jueves|viernes|sábado|domingo)\.?,?\s(?:the\s|den\s|le\s|el\s)?$",
     re.IGNORECASE,
 )
+# `el día 30`, `le 30`: a day of the month, unless something is counted.
+_DATE_ARTICLE = re.compile(r"\b(?:(?:el |del |al )?d[ií]a|el|al|del|le|au|du)\s$", re.IGNORECASE)
+_NOTHING_COUNTED = re.compile(
+    r"(?!\s?[%€$£°]|[.,]\d|\w|\s(?!(?:y|et|ou|o|con|a|à|de|por|avec|pour|se|te|à)\s)\w)"
+)
+LAST_DAY = 31
 _SOME = re.compile(rf"\b(?:mid|low|high|early|late|upper|lower)[ -][{SIGNS}]?$", re.IGNORECASE)
 _NEARLY = re.compile(
     r"(?:\b(?:about|around|approx\w*\.?|roughly|nearly|almost|some|circa|ca\.|etwa|rund|gegen"
@@ -130,7 +140,7 @@ def why_not_claimed(outline: Outline, value: Value, sentence: Span) -> Unclaimed
         return "unchecked", "threshold"
     if value.kind == "number" and value.text.isdecimal() and _IN_A_PERIOD.search(before):
         return "unchecked", "month"
-    if value.kind == "number" and value.text.isdecimal() and _WEEKDAY.search(before):
+    if value.kind == "number" and value.text.isdecimal() and _is_day(text, value, before):
         return "unchecked", "day"
     if value.kind == "number" and MULTIPLIED.search(text[max(0, value.start - 40) : value.start]):
         return "unchecked", "factor"
@@ -139,6 +149,13 @@ def why_not_claimed(outline: Outline, value: Value, sentence: Span) -> Unclaimed
     if value.moments:
         return _of_moment(text, value, before)
     return None
+
+
+def _is_day(text: str, value: Value, before: str) -> bool:
+    if _WEEKDAY.search(before):
+        return True
+    is_date = int(value.text) <= LAST_DAY and _DATE_ARTICLE.search(before) is not None
+    return is_date and _NOTHING_COUNTED.match(text, value.end) is not None
 
 
 def is_word(text: str) -> bool:

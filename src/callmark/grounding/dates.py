@@ -88,7 +88,8 @@ _MONTH_DAY = re.compile(r"(?P<m>\d{2})-(?P<d>\d{2})(?!\d|[-/.]\d)")
 # `am 15.05.`: German writes day and month so.
 _DAY_MONTH = re.compile(r"(?P<d>\d{1,2})\.[^\S\n]?(?P<m>\d{1,2})\.(?![\d.])")
 _BEFORE_DAY_MONTH = re.compile(
-    r"\b(?:am|vom|bis|zum|ab|den|dem|der|seit|und|(?:mo|di|mi|do|fr|sa|so)\w*[.,]{0,2})\s$",
+    r"\b(?:am|vom|bis|zum|ab|den|dem|der|seit|und|(?:mo|di|mi|do|fr|sa|so)[.,]{1,2}"
+    r"|(?:mon|diens|donners|frei|sams|sonn)tags?,?|mittwochs?,?|sonnabends?,?)\s$",
     re.IGNORECASE,
 )
 _NUMERIC = re.compile(

@@ -293,8 +293,13 @@ def _find_other(
 
 _UNIT_KEYS = (("unit",), ("units",))
 _CURRENCY_KEYS = (("currency",), ("ccy",), ("code",))
-_CENTS = frozenset("cent cents pence penny minor céntimos centimes rappen".split())
+_CENTS = frozenset("cent cents ct cts pence penny minor céntimos centimes rappen".split())
 # Whole numbers that are no amounts of money, whatever currency stands beside them.
+_LEFT = frozenset(
+    """
+    balance saldo solde kontostand available disponible remaining net profit gain change delta
+    """.split()
+)
 _NO_AMOUNTS = frozenset(
     """
     count qty quantity id ids number num no year month day created updated at time timestamp seconds
@@ -360,7 +365,8 @@ class Measures:
             currency = self._currency_of(field)
             if currency:
                 return currency
-        return own.get("unit", "") if is_measured_key(words) else ""
+        is_measured = is_measured_key(words) or is_measured_key(key_words(field.record.key))
+        return own.get("unit", "") if is_measured else ""
 
     def _currency_of(self, field: Field) -> str:
         """`target_currency` for `target_amount`, else the currency of the record or one above."""
@@ -412,6 +418,20 @@ class Measures:
         near = self._index.numbers
         found = near.get(100 * value.readings[0], []) + near.get(-100 * value.readings[0], [])
         return [one for one in found[:MOST] if self._is_in_cents(one)]
+
+    @once
+    def scales(self) -> list[int]:
+        """Thousands, millions: what the keys say that their numbers are."""
+        return sorted({scale_of_key(key_words(key)) for key in self._index.tree.keys} - {1})
+
+    def in_scale(self, value: Value, scale: int, half: int) -> Iterator[Field]:
+        """The leaves of that scale which come to the value, as far as it is stated."""
+        low, high = (value.readings[0] + more for more in (-half, half))
+        for number in self._index.between(low // scale, high // scale)[:MOST]:
+            for field in self._index.numbers[number][:MOST]:
+                keys = (field.key, field.record.key)
+                if any(scale_of_key(key_words(one)) == scale for one in keys):
+                    yield field
 
     def _is_in_cents(self, field: Field) -> bool:
         if field.key in self._cents:
@@ -561,6 +581,13 @@ class SaidUnits:
                     units = found.setdefault(reading, {})
                     units[unit] = min(turn, units.get(unit, turn))
         return found
+
+
+def is_outgoing(field: Field) -> bool:
+    """What was paid stands in an account with a minus, and is told without one; what is left in it
+    is not."""
+    words = key_words(field.key)
+    return field.number is not None and field.number < 0 and _LEFT.isdisjoint(words)
 
 
 def _units_around(field: Field) -> Iterator[Field]:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice, permutations
 
 from callmark.grounding.arithmetic import (
+    Sum,
     Wanted,
     announces_a_sum,
     products,
@@ -116,9 +117,12 @@ class FurtherWorkings(Workings):
         numbers = [one for one in self.index.numbers if one]
         if value.kind != "number" or not value.readings or len(numbers) > FEW_NUMBERS:
             return None
+        reading = abs(value.readings[0])
+        if value.form.percent and digits_of(value) < 2:  # `0.2%`: 20 of 10,000, and no rounding
+            exact = (one for one in shares(numbers[:FEW_NUMBERS]) if one[0] == reading)
+            return next((worked_of(Sum(*one[1:])) for one in exact), None)
         if digits_of(value) < 2 or (not value.unit and _YEAR.fullmatch(value.text)):
             return None
-        reading = abs(value.readings[0])
         if reading < SMALL * SCALE and not (value.unit or value.form.percent):
             return None
         column = self.index.columns.get(reading)

@@ -360,6 +360,9 @@ class GivenNames:
         """`Harbour Kitchen` where the results have `Goodland Kitchen`, and nobody a harbour."""
         text = outline.text
         for run in _RUN.finditer(text) if self._by_gap else ():
+            line = outline.line_at(run.start())
+            if _HEADING.match(text, line.start, line.end):
+                continue
             words = list(_PLAIN_WORD.finditer(text, *run.span()))
             # What is no part of a name matches none: `a Danish restaurant` is no `Restaurant`.
             folded = [fold(one[0]) if _may_name(one[0]) else "" for one in words]

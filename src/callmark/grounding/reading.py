@@ -155,7 +155,7 @@ _RATES = frozenset("per pro je por par".split())
 _MEASURED = frozenset(
     """
     value distance weight temperature temp size length height width depth volume speed reading
-    measurement mass area duration
+    measurement mass area duration latency
     """.split()
 )
 _SCALE_LETTERS = {"k": 10**3, "t": 10**3, "m": 10**6, "mn": 10**6, "mio": 10**6, "bn": 10**9}
@@ -241,7 +241,9 @@ def unit_beside(text: str, start: int, end: int) -> tuple[str, int]:
 
 
 _SIGN_BEFORE = re.compile(rf"[{SIGNS}]\s?[-−]?$")
-_MONEY_AFTER = re.compile(rf"\s?(?:(?:{'|'.join(sorted(CODES))}|dollars?|euros?)\b|[{SIGNS}])")
+_MONEY_AFTER = re.compile(
+    rf"\s?(?:(?:{'|'.join(sorted(CODES) + sorted(CURRENCY_NAMES))})\b|[{SIGNS}])"
+)
 
 
 def is_money(text: str, value: Value) -> bool:
@@ -271,6 +273,8 @@ def _named(name: str) -> str:
         return name
     if name in ("C", "F"):
         return f"°{name}"
+    if name in ("Ki", "Mi", "Gi", "Ti"):  # `512Mi`, as clusters write it, is no distance
+        return f"{name}B"
     if name in ("M", "H", "S", "G", "L", "an", "T"):
         return ""
     folded = re.sub(r"°\s", "°", name.casefold())
@@ -298,7 +302,7 @@ def unit_of_key(words: tuple[str, ...]) -> str:
         if not any(word in context for word in words[:-1]):
             return ""
         return _KEY_NAMES.get(last) or _NAMES.get(last, "")
-    if last in ("dollars", "euros", "euro"):
+    if last in CURRENCY_NAMES and last not in ("pound", "pounds", "mark", "real", "won"):
         return CURRENCY_NAMES[last]
     pair = " ".join(words[-2:])
     return _NAMES.get(pair) or _NAMES.get(last, "")

@@ -113,7 +113,8 @@ def check_statements(reading: TrialReading, registry: Registry) -> Statements:
     kept.sort(key=lambda one: (one.start, one.end, one.rule))
     if sum(one.rule == "value" for one in kept) >= FEWEST_LOOSE:
         known = KnownWords(reading.records, reading.said)
-        kept = list(find_baseless(outline, kept, known, reading.turn_at))
+        numbers = reading.records.numbers
+        kept = list(find_baseless(outline, kept, known, reading.turn_at, numbers))
     return Statements(tuple(kept), tuple(_mark(reading, one) for one in kept))
 
 

@@ -1,7 +1,9 @@
 """Values as services send them and as people write them: cents, seconds, days as keys, clocks."""
 
 import pytest
-from tests.unit.grounding.asking import call, claims, item
+from tests.unit.grounding.asking import call, claims, item, statements
+
+from callmark.records.statements import FLAGS
 
 CHARGES = {
     "object": "list",
@@ -80,3 +82,45 @@ def test_a_wrapped_value_is_a_field_of_what_holds_it():
     }
     assert labels("SHOP-415 (In Progress) has 8 points.", issues)["In Progress"] == "contradicted"
     assert "contradicted" not in labels("SHOP-415 (In Review) has 8 points.", issues).values()
+
+
+BOOKED = {
+    "transactions": [
+        {"merchant": "Corner Bakery", "amount": -64.12, "currency": "EUR"},
+        {"merchant": "Streamly", "amount": -17.99, "currency": "EUR"},
+    ],
+    "balance": -120.55,
+}
+
+
+@pytest.mark.parametrize(
+    ("answer", "result", "flagged"),
+    [
+        # What was paid stands in an account with a minus; what is left in it is told with one.
+        ("Corner Bakery: 64.12 €, Streamly: 17.99 €", BOOKED, []),
+        ("You moved €300 to savings.", {"amount_eur": -300.0}, []),
+        ("Your balance is €120.55.", BOOKED, ["120.55"]),
+        # Thousands and millions of keys, and of answers.
+        ("The largest claim is $3.42 million.", {"claim_kusd": 3420}, []),
+        ("€3.2 billion are insured.", {"tiv_meur": 3155.0}, []),
+        ("The largest claim is $3.52 million.", {"claim_kusd": 3420}, ["3.52 million"]),
+        ("It is €54.", {"premium_ct": 5400}, []),
+        ("It uses 512 MiB.", {"memory": "512Mi"}, []),
+        ("It uses 512 miles.", {"memory": "512Mi"}, ["512"]),
+        ("The p95 is 1.2 s.", {"latency": {"p50": 340, "p95": 1200, "unit": "ms"}}, []),
+        ("At 1,350 m there are 35 cm.", {"snow_cm": {"base_1350m": 35}}, []),
+        ("The error rate is 0.2%.", {"errors": 20, "requests": 10000}, []),
+        ("The error rate is 0.4%.", {"errors": 20, "requests": 10000}, ["0.4%"]),
+        ("EBITDA is down 15.5.", {"ebitda_delta": -15.5}, []),
+        ("It scored 71 out of 100.", {"score": 71}, []),
+        ("Se cargó el día 30.", {"fecha": "2026-10-30"}, []),
+    ],
+)
+def test_results_as_they_are_kept_and_answers_as_they_are_told(answer, result, flagged):
+    found = statements(answer, result)
+    assert [text for text, label, _ in found if label in FLAGS] == flagged
+
+
+def test_two_amounts_with_the_digits_of_leaves_are_not_called_baseless():
+    found = statements("It is 3420 or 4711.", {"a": "x3,420y", "b": -4711})
+    assert "baseless" not in [rule for _, _, rule in found]
