@@ -180,7 +180,7 @@ class Checker:
             or self._attribution.find_other_than_named(value, sentence)
             or self._said(value, turn)
             or self._implied(value, sentence)
-            or self._implied_in_cents(value, sentence)
+            or self._implied_elsewhere(value, sentence)
             or self._mismatched(
                 value, [one for one in wrong if self.measures.may_be_meant(value, one)]
             )
@@ -648,11 +648,15 @@ class Checker:
     ) -> StatementFinding:
         return StatementFinding(value.start, value.end, label, rule, fields, because)
 
-    def _implied_in_cents(self, value: Value, sentence: Span) -> StatementFinding | None:
-        if not value.unit or dimension_of(value.unit) != "money" or not self.measures.has_cents:
+    def _implied_elsewhere(self, value: Value, sentence: Span) -> StatementFinding | None:
+        """Worked out of leaves that are measured in something else: cents, thousands, seconds."""
+        if value.kind != "number" or not value.readings or value.form.percent:
             return None
-        cents = tuple(100 * one for one in value.readings)
-        return self._implied(value._replace(readings=cents, unit=""), sentence)
+        for reading in self.measures.as_kept(value):
+            found = self._implied(value._replace(readings=(reading,), unit=""), sentence)
+            if found is not None:
+                return found
+        return None
 
     def _grouped(self, value: Value, sentence: Span, key: str = "") -> StatementFinding | None:
         """What records come to together; under this `key`, all of them."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from datetime import date
+from collections.abc import Iterator
+from datetime import date, datetime, timedelta
 from functools import lru_cache
 from typing import NamedTuple
 from unicodedata import normalize
@@ -548,3 +549,67 @@ def _time(hour: str, minute: str | None, second: str | None, half: str | None) -
             return None if h != 0 and h < 13 else Moment(hour=h, minute=mi, second=s)
         h = h % 12 + (12 if half[0] in "pP" else 0)
     return Moment(hour=h, minute=mi, second=s)
+
+
+_OFFSET_TIME = re.compile(
+    r"(?P<y>\d{4})-(?P<m>\d\d)-(?P<d>\d\d)[T ](?P<h>\d\d):(?P<mi>\d\d)(?::\d\d(?:\.\d+)?)?"
+    r"\s?(?P<sign>[+-])(?P<oh>\d\d):?(?P<om>\d\d)(?!\d)"
+)
+# `Fri Mar 15 18:22:41 2024 +0900`, as commits and certificates have it: the year comes last.
+_YEAR_LAST = re.compile(
+    r"\b(?P<name>Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\s{1,2}(?P<d>\d{1,2})\s"
+    r"(?P<h>\d\d):(?P<mi>\d\d):\d\d\s(?:[A-Z]{3,4}\s)?(?P<y>\d{4})"
+    r"(?:\s(?P<sign>[+-])(?P<oh>\d\d):?(?P<om>\d\d))?"
+)
+_MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
+_MAY_BE_ZONED = re.compile(r"\d\d:\d\d")
+_EPOCHS = (1, 1000)  # seconds, milliseconds
+_EARLIEST, _LATEST = 10**9, 2 * 10**9  # 2001 to 2033
+_FARTHEST = 12 * 3600  # seconds that a place on earth is away, nearly everywhere
+START_OF_EPOCHS = datetime(1970, 1, 1)
+
+
+def moments_of_epoch(number: float) -> list[Moment]:
+    """What a number of seconds or milliseconds since 1970 is as a date: in UTC, and the days that
+    it may be elsewhere."""
+    for factor in _EPOCHS:
+        seconds = number / factor
+        if _EARLIEST <= seconds < _LATEST:
+            told = [
+                START_OF_EPOCHS + timedelta(seconds=int(seconds) + more)
+                for more in (0, -_FARTHEST, _FARTHEST)
+            ]
+            days = [Moment(one.year, one.month, one.day) for one in told]
+            return [_moment_of(told[0]), *days]
+    return []
+
+
+def moments_elsewhere(text: str) -> Iterator[Moment]:
+    """Dates whose year comes last, and what times of other zones are in UTC."""
+    if _MAY_BE_ZONED.search(text) is None:
+        return
+    for found in _YEAR_LAST.finditer(text):
+        month = _MONTHS.index(found["name"]) + 1
+        yield from _zoned(found, month, with_local=True)
+    for found in _OFFSET_TIME.finditer(text):
+        yield from _zoned(found, int(found["m"]), with_local=False)
+
+
+def _zoned(found: re.Match[str], month: int, *, with_local: bool) -> Iterator[Moment]:
+    try:
+        day, hour, minute = int(found["d"]), int(found["h"]), int(found["mi"])
+        local = datetime(int(found["y"]), month, day, hour, minute)
+    except ValueError:
+        return
+    if with_local:
+        yield _moment_of(local)
+    if found["sign"]:
+        offset = timedelta(hours=int(found["oh"]), minutes=int(found["om"]))
+        try:
+            yield _moment_of(local - offset if found["sign"] == "+" else local + offset)
+        except OverflowError:
+            return
+
+
+def _moment_of(told: datetime) -> Moment:
+    return Moment(told.year, told.month, told.day, told.hour, told.minute)

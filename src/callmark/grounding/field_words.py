@@ -292,6 +292,7 @@ def _find_other(
 # --- what numbers are measured in
 
 _UNIT_KEYS = (("unit",), ("units",))
+_SCALE_KEYS = (*_UNIT_KEYS, ("einheit",), ("unidad",), ("unité",), ("unite",), ("scale",))
 _CURRENCY_KEYS = (("currency",), ("ccy",), ("code",))
 _CENTS = frozenset("cent cents ct cts pence penny minor céntimos centimes rappen".split())
 # Whole numbers that are no amounts of money, whatever currency stands beside them.
@@ -311,6 +312,7 @@ _NO_AMOUNTS = frozenset(
 _BY_CUSTOM = {
     "s": frozenset("duration elapsed uptime runtime spent eta".split()),
     "m": frozenset("distance length height altitude elevation".split()),
+    "m/s": frozenset("speed velocity pace gust gusts".split()),
 }
 MOST = 20  # leaves with one number, and numbers near a converted one, that are looked at
 LONGEST_TEXT = 200  # characters of a leaf that may name the unit of its number
@@ -421,8 +423,40 @@ class Measures:
 
     @once
     def scales(self) -> list[int]:
-        """Thousands, millions: what the keys say that their numbers are."""
-        return sorted({scale_of_key(key_words(key)) for key in self._index.tree.keys} - {1})
+        """Thousands, millions: what keys, or a field `unit`, say that numbers are."""
+        found = {scale_of_key(key_words(key)) for key in self._index.tree.keys}
+        return sorted((found | {self._scale_of_all}) - {1})
+
+    @once
+    def _scale_of_all(self) -> int:
+        """`"units": "in_thousands_usd"`, `"einheit": "TEUR"`."""
+        for field in self._index.tree.fields:
+            if isinstance(field.value, str) and key_words(field.key)[-1:] in _SCALE_KEYS:
+                scale = scale_of_key(key_words(field.value.casefold()))
+                if scale > 1:
+                    return scale
+        return 1
+
+    @once
+    def _units_of_keys(self) -> frozenset[str]:
+        units = {unit_of_key(key_words(key)) for key in self._index.tree.keys}
+        words = {word for key in self._index.tree.keys for word in key_words(key)}
+        units |= {unit for unit, names in _BY_CUSTOM.items() if not names.isdisjoint(words)}
+        return frozenset(units - {""})
+
+    def as_kept(self, value: Value) -> Iterator[int]:
+        """What the number is in other measures that the results use."""
+        reading, dimension = value.readings[0], dimension_of(value.unit) if value.unit else ""
+        if dimension == "money" and self.has_cents:
+            yield 100 * reading
+        for scale in self.scales:
+            if abs(reading) >= scale * SCALE:
+                yield reading // scale
+        for unit in units_beside(value.unit) if dimension and dimension != "money" else ():
+            if unit in self._units_of_keys:
+                same = convert(reading, value.unit, unit)
+                if same is not None:
+                    yield same
 
     def in_scale(self, value: Value, scale: int, half: int) -> Iterator[Field]:
         """The leaves of that scale which come to the value, as far as it is stated."""
@@ -430,7 +464,9 @@ class Measures:
         for number in self._index.between(low // scale, high // scale)[:MOST]:
             for field in self._index.numbers[number][:MOST]:
                 keys = (field.key, field.record.key)
-                if any(scale_of_key(key_words(one)) == scale for one in keys):
+                if scale == self._scale_of_all or any(
+                    scale_of_key(key_words(one)) == scale for one in keys
+                ):
                     yield field
 
     def _is_in_cents(self, field: Field) -> bool:

@@ -81,14 +81,19 @@ volume   m³ 1000        m³ m3 cubic_meters
 power    W 1            w watt watts
 power    kW 1000        kw kilowatt kilowatts
 power    MW 1000000     mw megawatt megawatts
+power    GW 1000000000  gw gigawatt gigawatts
 energy   kWh 1          kwh kilowatt_hours
 energy   Wh 1/1000      wh
 energy   MWh 1000       mwh
+energy   GWh 1000000    gwh
+energy   TWh 1000000000 twh
 frequency Hz 1          hz
 frequency MHz 1000000   mhz
 frequency GHz 1000000000 ghz
 pressure hPa 1          hpa mbar millibar
 pressure kPa 10         kpa
+pressure psi 6894757/100000 psi
+pressure mmHg 133322/100000 mmhg
 pressure bar 1000       bar bars
 heat     °C 1           °c celsius
 heat     °F 1           °f fahrenheit

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 import snowballstemmer  # type: ignore[import-untyped]
 
-from callmark.grounding.dates import Moment, moment_keys
+from callmark.grounding.dates import Moment, moment_keys, moments_elsewhere, moments_of_epoch
 from callmark.grounding.evidence import (
     MAX_DEPTH,
     Served,
@@ -50,6 +50,14 @@ _NOT_NAMING = frozenset("origin destination city status type state country first
 _DIGIT = re.compile(r"\d")
 # `30` of `downloads_30d`, and no part of an identifier.
 _KEY_NUMBER = re.compile(r"(?:[A-Za-z][A-Za-z_]*?_?)?(\d{2,5})(?:[A-Za-z_]+)?")
+_LEAST_EPOCH = 10**9 * SCALE
+# Words of keys whose large numbers are seconds, or milliseconds, since 1970.
+_OF_TIME = frozenset(
+    """
+    time timestamp ts date created updated modified at on start end started ended expires expiry due
+    until since epoch last next first seen published begin finished completed paid day when
+    """.split()
+)
 _LETTER = re.compile(r"[^\W\d_]")
 _PERIOD = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)|(?<![^\W\d_])(?:Q[1-4]|H[12]|W\d\d)(?!\w)", re.I)
 _LETTERS = re.compile(r"[^\W\d_]{4}")
@@ -409,6 +417,9 @@ class RecordIndex:
                 self._add_text(field.key, field)
             if field.number is not None:
                 _note(self.numbers, field.number, field)
+                if field.number >= _LEAST_EPOCH and not _OF_TIME.isdisjoint(key_words(field.key)):
+                    for moment in moments_of_epoch(field.number / SCALE):
+                        self._add_moment(moment, field)
             elif isinstance(field.value, str) and field.value:
                 self._add_text(field.value, field)
 
@@ -440,6 +451,8 @@ class RecordIndex:
         for value in read_leaf(text):
             for one in flat((value,)) if value.inner else (value,):
                 self._add_value(one, field)
+        for moment in moments_elsewhere(text):
+            self._add_moment(moment, field)
         if len(text) <= _SHORT and _DIGIT.search(text):
             _note(self.identifiers, identifier_key(text), field)
             shape = shape_of(text)
@@ -450,15 +463,7 @@ class RecordIndex:
         for reading in value.readings:
             _note(self.numbers, reading, field)
         for moment in value.moments:
-            if moment.year is not None:
-                _note(self.years, str(moment.year), field)
-            for key in moment_keys(moment):
-                found = self.moments.setdefault(key, [])
-                if len(found) < MAX_CANDIDATES:
-                    found.append((moment, field))
-                    if len(key) == 3:  # a time of day: most are asked for with their minute
-                        at = (*key, moment.minute)
-                        self._minutes.setdefault(at, []).append((moment, field))
+            self._add_moment(moment, field)
         if value.kind == "identifier":
             _note(self.identifiers, value.key, field)
             for part in _PERIOD.findall(value.text):  # `2026-Q1`
@@ -468,6 +473,17 @@ class RecordIndex:
             self.shapes.setdefault(shape_of(value.text), field)
         elif value.kind in ("url", "email"):
             _note(self.links, value.key, field)
+
+    def _add_moment(self, moment: Moment, field: Field) -> None:
+        if moment.year is not None:
+            _note(self.years, str(moment.year), field)
+        for key in moment_keys(moment):
+            found = self.moments.setdefault(key, [])
+            if len(found) < MAX_CANDIDATES:
+                found.append((moment, field))
+                if len(key) == 3:  # a time of day: most are asked for with their minute
+                    at = (*key, moment.minute)
+                    self._minutes.setdefault(at, []).append((moment, field))
 
     def stating(self, value: Value, turn: int | None, *, echoes: bool = False) -> list[Field]:
         """The leaves that state this value, echoes of arguments left out unless asked for."""

@@ -15,7 +15,14 @@ from callmark.grounding.binding import NEAREST, Binder
 from callmark.grounding.match import Said
 from callmark.grounding.numbers import SCALE, TOLERANCE, decimal_text
 from callmark.grounding.reading import convert, dimension_of, is_money, is_money_key
-from callmark.grounding.record_tree import Field, RecordIndex, key_stems, key_words, stem
+from callmark.grounding.record_tree import (
+    Field,
+    RecordIndex,
+    ResultRecord,
+    key_stems,
+    key_words,
+    stem,
+)
 from callmark.grounding.spans import WIDE, Outline, OutlineLine, Span
 from callmark.grounding.sums import ResultSum, ResultSums, days_between, minutes_between
 from callmark.grounding.text import once
@@ -29,6 +36,7 @@ TELLING = 4  # so many digits tell a number from others
 AT_HAND, FURTHER, FAR_OFF = 0.4, 0.2, 0.08
 BESIDE_SHARE = 0.7
 FEW_NUMBERS = 6
+NEAREST_TERMS = 6  # of the record that is spoken of
 MOST_NUMBERS = 60  # in all results, any two of which may have been set against each other
 MOST_COLUMNS = 40  # of the tables and lists of an answer
 MOST_TRIES = 400  # numbers of one answer that are looked at so closely
@@ -293,7 +301,11 @@ class Workings:
     def _one_step(
         self, value: Value, sentence: Span, wanted: Wanted, steps: Steps, *, is_announced: bool
     ) -> Worked | None:
-        """A word has to announce it, or the number has digits enough."""
+        """A word has to announce it, or the number has digits enough, or it is one step from the
+        record whose other numbers stand beside it."""
+        found = work_out(wanted, self._of_neighbours(value, sentence), steps, FURTHER)
+        if found is not None and not self._is_digit_apart(value, found):
+            return worked_of(found)
         if not is_announced and digits_of(value) < TELLING:
             return None
         operands: list[int] = []
@@ -373,6 +385,18 @@ class Workings:
         before = [one for one in self.stated[-BESIDE:] if one.start >= start]
         found = [*reversed(before), *self.values_after(value, end)]
         return readings_of(one for one in found if may_go_with(one, value))
+
+    def _of_neighbours(self, value: Value, sentence: Span) -> list[int]:
+        """All numbers of the one record that the values right before and after it are of."""
+        turn, records = self.turn_at(value.start), dict[int, ResultRecord]()
+        before = [one for one in self.stated[-1:] if one.start >= sentence[0]]
+        for one in (*before, *self.values_after(value, sentence[1])[:1]):
+            fields = self.index.stating(one, turn)[:3]
+            records.update((field.record.number, field.record) for field in fields)
+        if len(records) != 1:
+            return []
+        (record,) = records.values()
+        return [one.number for one in record.fields if one.number][:NEAREST_TERMS]
 
     def _in_record(self, value: Value, sentence: Span) -> list[int]:
         return self._amounts(value, sentence)[:MAX_TERMS]
