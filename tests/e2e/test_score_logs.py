@@ -42,6 +42,9 @@ def test_the_example_is_read_judged_and_shown(callmark, tmp_path):
         "    callmark show runs/support-log-1/results.jsonl cancel-it send-invoice\n"
         in finished.stdout
     )
+    show_all = "callmark show runs/support-log-1/results.jsonl: which samples failed, and why"
+    assert f"\n  {show_all}\n" in finished.stdout
+    assert callmark("show", "runs/latest").stdout.startswith("2 of 3 samples failed\n")
     shown = callmark("show", "runs/latest", "cancel-it")
     assert "94.50" in shown.stdout
     assert "  nobody gave /email\n" in callmark("show", "runs/latest", "send-invoice").stdout

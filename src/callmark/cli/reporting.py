@@ -148,6 +148,9 @@ def _next_steps(report: Report, places: RunPaths) -> Iterator[str]:
 
     if places.page is not None:
         yield f"{places.page}: every sample in a browser"
+    if places.results is not None and report.verdict == "fail":
+        shown = f"callmark show {shlex.quote(str(places.results))}"
+        yield f"{shown}: which samples failed, and why"
     if places.report is not None:
         yield f"{places.report}: all numbers (--verbose prints them)"
     if places.results is None:
