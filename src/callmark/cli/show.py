@@ -161,7 +161,8 @@ def _show_probe(path: Path, cases: Sequence[str], checkpoint: str | None) -> int
 
     from callmark.errors import BadInput
     from callmark.probe.records import read_probe_report
-    from callmark.reports.probe import case_blocks, case_list_blocks, find_case, of_checkpoint
+    from callmark.reports.probe import find_case, of_checkpoint
+    from callmark.reports.probe_case import case_blocks, case_list_blocks
     from callmark.store.files import open_input
 
     with open_input(path) as stream:
