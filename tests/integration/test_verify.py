@@ -107,6 +107,10 @@ def test_a28_the_bundled_dataset_passes_its_verification(capsys):
     shown = capsys.readouterr().out
     assert shown.startswith("PASS")
     assert "153 samples (104 need a tool)" in shown
+    # What is right is asked next; the command breaks at a backslash.
+    asked = " ".join(shown.rpartition("\nnext\n")[2].replace("\\\n", " ").split())
+    given = f"--in {data} --fixtures {ROOT / fixtures}"
+    assert asked == f"callmark run {given} --runner openai_http --base-url URL --model NAME"
 
 
 def test_a2_a_verification_lists_the_gates_of_a_run_and_the_datasets_own(dataset):
