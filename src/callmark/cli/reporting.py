@@ -148,7 +148,8 @@ def _next_steps(report: Report, places: RunPaths) -> Iterator[str]:
 
     if places.page is not None:
         yield f"{places.page}: every sample in a browser"
-    if places.results is not None and report.verdict == "fail":
+    failed = {gate.name for gate in report.gates if gate.status == "fail"}
+    if places.results is not None and failed & report.failing.keys():
         shown = f"callmark show {shlex.quote(str(places.results))}"
         yield f"{shown}: which samples failed, and why"
     if places.report is not None:

@@ -32,8 +32,8 @@ from callmark.reports.layout import (
     one_line,
     round_text,
 )
-from callmark.summary.failing import StatementList, explain_flag
-from callmark.summary.gates import UNJUDGED, better_is, policy_sentence, wanted_text
+from callmark.summary.failing import PASSING_F1, StatementList, explain_flag
+from callmark.summary.gates import UNJUDGED, better_is, is_below, policy_sentence, wanted_text
 from callmark.summary.metrics import (
     UNCHANGED,
     count_of,
@@ -281,10 +281,24 @@ def _judged(report: Report, status: Status, title: str, results: str | None) -> 
         yield line(sentence_of(outcome.name), "quiet", indent=4)
         if status == "fail":
             yield line(f"It {policy_text(outcome)}.", "quiet", indent=4)
+            yield from _alike(report, outcome.name)
         if outcome.reason:
             yield line(in_words(outcome.reason), indent=4)
         yield from _look(report.failing.get(outcome.name), results)
     yield from (line(warning, indent=2) for warning in warnings)
+
+
+def _alike(report: Report, gate: str) -> Iterator[Block]:
+    """Answers that fit their own results, and those of others as well: that is the dataset's."""
+    fit = report.metrics.get("integration_f1_macro_lax")
+    if gate != "grounding_lift" or fit is None or fit.value is None:
+        return
+    if not is_below(fit.value, PASSING_F1):
+        yield line(
+            "The answers fit their own results, so the samples are too much alike: leave copies"
+            " out (callmark dataset import --dedupe).",
+            indent=4,
+        )
 
 
 def _look(failing: Failing | None, results: str | None) -> Iterator[Block]:
