@@ -139,7 +139,7 @@ def _next_steps(report: Report, dataset: str, places: RunPaths) -> Iterator[str]
     if wrong:
         rejects = "".join(f" --reject {shlex.quote(one)}" for one in wrong[:SHOWN_REJECTED])
         accept = f"callmark dataset accept {shlex.quote(dataset)} --all{rejects}"
-        yield f"{accept}: right, but for what no model could repeat"
+        yield f"{accept}: accept it, but for what no model could repeat"
 
 
 def _config_of(options: argparse.Namespace) -> RunConfig:

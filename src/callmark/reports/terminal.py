@@ -59,6 +59,7 @@ STATUS_STYLE: dict[Status, Style] = {
     "n/a": "quiet",
 }  # in the order in which they are listed
 SHOWN_IDS = 6
+LONGEST_STEP = 78  # of what comes next, in one line
 SHOWN_SAMPLES = 3  # to look at, for each gate
 SHOWN_GATES = 3  # that one reason keeps open
 SHOWN_MISSES = 3
@@ -497,8 +498,14 @@ def _next(steps: Sequence[str]) -> Iterator[Block]:
     yield line()
     yield line("next", "strong")
     for step in steps:
-        is_command = step.startswith("callmark ") and ": " not in step
-        yield command(step, indent=2) if is_command else line(step, indent=2)
+        asked, _, what_for = step.rpartition(": ") if ": " in step else (step, "", "")
+        if not step.startswith("callmark ") or (what_for and len(step) <= LONGEST_STEP):
+            yield line(step, indent=2)
+        elif what_for:  # a command that is broken with its purpose behind it cannot be copied
+            yield line(f"{what_for}:", indent=2)
+            yield command(asked, indent=4)
+        else:
+            yield command(step, indent=2)
 
 
 def spending_note(measured: dict[str, Json]) -> str:
