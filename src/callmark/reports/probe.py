@@ -292,11 +292,15 @@ def _result_blocks(
     yield line()
     yield _by_tool(evidence.cases)
     yield from _failure_lines(evidence)
-    yield from _list("lost", _lost(cases), "bad")
+    asked = [one for one in cases if one.outcome.gold_tool_name is not None]
+    silent = [one for one in cases if one.outcome.gold_tool_name is None]
+    yield from _list("lost", _lost(asked), "bad")
+    yield from _list("with a call that nobody asked for", _lost(silent), "bad")
     yield from _list("with a wrong tool", _list_invented(cases), "bad")
     yield from _list("wrong in both views", _both_fail(cases), "warn")
     yield from _list("with other arguments", _changed(cases), "plain")
-    yield from _list("gained", _gained(cases), "good")
+    yield from _list("gained", _gained(asked), "good")
+    yield from _list("without the call that nobody asked for", _gained(silent), "good")
 
 
 CHECKS = {

@@ -145,7 +145,14 @@ def test_show_says_of_a_case_without_a_call_that_none_was_asked_for(tmp_path, ca
     path = tmp_path / "probe.json"
     asked = [case(), *[case(gold=None)] * 2]
     found = tool_use_fidelity(asked, [GOOD, PROSE, GOOD], [GOOD, GOOD, PROSE])
-    path.write_bytes(report_bytes(report_of(found, ["call", "silent", "gained"])))
+    report = report_of(found, ["call", "silent", "gained"])
+    # They take no part in the decision, so they are no cases that it calls lost or gained.
+    told = plain_text(probe_blocks(report))
+    assert "decision: 0 of 1 cases lost, 0 gained" in told
+    assert "\n1 case with a call that nobody asked for\n  case 2, silent: " in told
+    assert "\n1 case without the call that nobody asked for\n  case 3, gained: " in told
+    assert "case lost\n" not in told
+    path.write_bytes(report_bytes(report))
     assert main(["show", str(path), "silent", "gained"]) == 0
     lost, gained = capsys.readouterr().out.split("─" * 72)
     assert "case 2  lost: a call after the fine-tune, where none was asked for\n" in lost
