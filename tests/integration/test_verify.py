@@ -327,6 +327,18 @@ def test_the_lines_can_be_shown_and_scored_again(dataset, capsys):
     assert "PASS" in capsys.readouterr().out
 
 
+def test_what_was_not_scored_is_listed_as_that_and_did_not_fail(dataset, capsys):
+    out = dataset.folder / "v.jsonl"
+    silent = [
+        {key: value for key, value in one.items() if key != "teacher_text"} for one in items()
+    ]
+    dataset.verify(silent, out=str(out))
+    assert main(["show", str(out)]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith(f"0 of {len(silent)} samples failed, {len(silent)} not scored\n")
+    assert "\n    not scored: there is no teacher_text\n" in shown
+
+
 def test_the_library_gives_the_report_and_refuses_what_has_no_meaning(dataset):
     dataset.write(items())
     assert "verify_dataset" in callmark.__all__

@@ -93,16 +93,20 @@ def _list_samples(path: Path, trial: int) -> int:
     from callmark.cli.reporting import open_finished
 
     finished = open_finished(path)
-    failed, others = _Rows(), _Rows()
+    failed, lost, others = _Rows(), _Rows(), _Rows()
     for result in finished.trials():
         if result.trial == trial:
             reasons = finished.why_failed(result)
-            (failed if reasons else others).add(result, reasons)
-    count, every = failed.count, failed.count + others.count
-    shown = failed.shown(LISTED)
-    shown += others.shown(LISTED - len(shown))
+            rows = lost if result.scores is None else failed if reasons else others
+            rows.add(result, reasons)
+    every = failed.count + lost.count + others.count
+    shown = [*failed.first, *lost.first, *others.first][:LISTED]
+    unscored = f", {lost.count} not scored" if lost.count else ""
     blocks: list[Block] = [
-        line(f"{count} of {every} samples failed", "bad" if count else "good"),
+        line(
+            f"{failed.count} of {every} samples failed{unscored}",
+            "bad" if failed.count else "warn" if lost.count else "good",
+        ),
         line(),
         Table(
             ("sample", "calls", "statements", "flagged", "unchecked"),
@@ -122,15 +126,12 @@ class _Rows:
 
     def __init__(self) -> None:
         self.count = 0
-        self._first: list[tuple[tuple[Cell, ...], tuple[str, ...]]] = []
+        self.first: list[tuple[tuple[Cell, ...], tuple[str, ...]]] = []
 
     def add(self, result: Result, reasons: tuple[str, ...]) -> None:
         self.count += 1
-        if len(self._first) < LISTED:
-            self._first.append((_row(result), reasons))
-
-    def shown(self, most: int) -> list[tuple[tuple[Cell, ...], tuple[str, ...]]]:
-        return self._first[:most]
+        if len(self.first) < LISTED:
+            self.first.append((_row(result), reasons))
 
 
 def _row(result: Result) -> tuple[Cell, ...]:
