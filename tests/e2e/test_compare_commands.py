@@ -186,7 +186,8 @@ def test_a_baseline_is_kept_and_run_compares_with_it(callmark, world, good):
     kept = callmark("baseline", "set", "good")
     assert kept.returncode == 0, kept.stderr
     assert kept.stdout == (
-        "baseline.jsonl: 20 trials, 0 of them errors\nnext: callmark run --baseline baseline.jsonl\n"
+        "baseline.jsonl: 20 trials, 0 of them errors\n"
+        "next: callmark run --baseline baseline.jsonl, with the other options of that run\n"
     )
     assert (world.folder / "baseline.jsonl").read_bytes() == (good / "results.jsonl").read_bytes()
     same = callmark(*world.arguments("--out", "a/results.jsonl", "--baseline", "baseline.jsonl"))

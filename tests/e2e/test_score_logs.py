@@ -42,12 +42,16 @@ def test_the_example_is_read_judged_and_shown(callmark, tmp_path):
         "    callmark show runs/support-log-1/results.jsonl cancel-it send-invoice\n"
         in finished.stdout
     )
+    show_all = "callmark show runs/support-log-1/results.jsonl: which samples failed, and why"
+    assert f"\n  {show_all}\n" in finished.stdout
+    assert callmark("show", "runs/latest").stdout.startswith("2 of 3 samples failed\n")
     shown = callmark("show", "runs/latest", "cancel-it")
     assert "94.50" in shown.stdout
     assert "  nobody gave /email\n" in callmark("show", "runs/latest", "send-invoice").stdout
-    assert f"callmark dataset import {EXAMPLE} --expect observed" in finished.stdout.replace(
-        "\n    ", " "
-    )
+    # A long command stands below its purpose, and breaks where a shell goes on reading.
+    told = " ".join(finished.stdout.replace("\\\n", " ").split())
+    asked = f"callmark dataset import {EXAMPLE} --expect observed --out FILE"
+    assert f"{asked}: a test set of it" in told or told.endswith(f"a test set of it: {asked}")
 
 
 @pytest.mark.slow
@@ -160,10 +164,13 @@ def test_what_no_model_could_repeat_is_rejected_by_a_command_to_copy(callmark):
     callmark("dataset", "import", EXAMPLE, "--expect", "observed", "--out", "logs.jsonl")
     files = ("--registry", "logs.tools.json", "--fixtures", "logs.fixtures")
     told = " ".join(callmark("verify", "logs.jsonl", *files).stdout.split())
-    assert "callmark dataset accept logs.jsonl --all --reject send-invoice: right, but" in told
+    asked = "callmark dataset accept logs.jsonl --all --reject send-invoice"
+    assert told.endswith(f"accept it, but for what no model could repeat: {asked}")
     played = callmark("run", "--in", "logs.jsonl", *files, "--model", "logs.answers.jsonl").stdout
     # Of what was observed, what a firm rule flagged is not accepted with the rest.
-    assert "accept logs.jsonl --all --reject cancel-it: what" in " ".join(played.split())
+    flagged = "callmark dataset accept logs.jsonl --all --reject cancel-it"
+    what_for = "what was observed is right, but for what was flagged"
+    assert f"{what_for}: {flagged}" in " ".join(played.split())
     accepted = callmark("dataset", "accept", "logs.jsonl", "--all", "--reject", "send-invoice")
     assert f"\nnext: callmark run --in logs.jsonl {' '.join(files)} --runner" in accepted.stdout
     assert "accept" not in callmark("verify", "logs.jsonl", *files).stdout

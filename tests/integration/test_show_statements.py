@@ -122,8 +122,14 @@ def test_json_holds_the_same(stated, capsys):
 def test_without_an_id_show_lists_the_samples(stated, results, capsys):
     assert show.main([str(stated)]) == 0
     said = capsys.readouterr().out
-    assert "sample" in said.splitlines()[0]
-    assert any(line.split()[0] == "shifted" for line in said.splitlines())
+    lines = said.splitlines()
+    assert lines[0] == "2 of 7 samples failed"
+    assert lines[2].split() == ["sample", "calls", "statements", "flagged", "unchecked"]
+    # What failed comes first, each with its reasons.
+    assert [one.split()[0] for one in lines[3:7:2]] == ["shifted", "invented-id"]
+    assert lines[4].startswith("    unsupported: says “1840.6”; call 0 /paid has 1840.5")
+    assert lines[6].startswith("    altered: says “R7K2M8”; call 0 /reservation_id has")
+    assert [one.split()[0] for one in lines[7:9]] == ["right", "other-record"]
     assert f"next: callmark show {stated} ID" in said
     with pytest.raises(UsageError, match="--json is for --statements"):
         show.main([str(results), "s1", "--json"])

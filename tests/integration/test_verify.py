@@ -107,6 +107,10 @@ def test_a28_the_bundled_dataset_passes_its_verification(capsys):
     shown = capsys.readouterr().out
     assert shown.startswith("PASS")
     assert "153 samples (104 need a tool)" in shown
+    # What is right is asked next; the command breaks at a backslash.
+    asked = " ".join(shown.rpartition("\nnext\n")[2].replace("\\\n", " ").split())
+    given = f"--in {data} --fixtures {ROOT / fixtures}"
+    assert asked == f"callmark run {given} --runner openai_http --base-url URL --model NAME"
 
 
 def test_a2_a_verification_lists_the_gates_of_a_run_and_the_datasets_own(dataset):
@@ -321,6 +325,18 @@ def test_the_lines_can_be_shown_and_scored_again(dataset, capsys):
     assert main(["show", str(out), "s003"]) == 0
     assert main(["score", str(out)]) == 0
     assert "PASS" in capsys.readouterr().out
+
+
+def test_what_was_not_scored_is_listed_as_that_and_did_not_fail(dataset, capsys):
+    out = dataset.folder / "v.jsonl"
+    silent = [
+        {key: value for key, value in one.items() if key != "teacher_text"} for one in items()
+    ]
+    dataset.verify(silent, out=str(out))
+    assert main(["show", str(out)]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith(f"0 of {len(silent)} samples failed, {len(silent)} not scored\n")
+    assert "\n    not scored: there is no teacher_text\n" in shown
 
 
 def test_the_library_gives_the_report_and_refuses_what_has_no_meaning(dataset):

@@ -94,7 +94,7 @@ def main(arguments: list[str]) -> int:
     print(f"{name}: {sum(statuses.values())} trials, {statuses['error']} of them errors")
     if statuses["error"]:
         print("  their samples cannot be compared, and over 2 % of such pairs decide nothing")
-    print(f"next: callmark run --baseline {name}")
+    print(f"next: callmark run --baseline {name}, with the other options of that run")
     return 0
 
 

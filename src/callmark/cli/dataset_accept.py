@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from pathlib import Path
 
-from callmark.cli.options import CommandParser
+from callmark.cli.options import CommandParser, asking_command
 from callmark.errors import UsageError
 from callmark.reports.layout import line, write
 
@@ -24,8 +23,8 @@ def build_parser() -> CommandParser:
         did. Until you accept it, a run that does something else has changed, but is
         not wrong. From then on its calls and values count for every gate; where no
         call was made, none may be made. What is rejected is asked in every run and
-        expects nothing. A header that pins the items pins the new ones.
-        `callmark view --accept` does both by key.
+        expects nothing; what is removed is asked no more. A header that pins the
+        items pins the new ones. `callmark view --accept` accepts and rejects by key.
         """,
         """
         callmark dataset accept steps.jsonl refund-7#2 refund-7#3
@@ -47,6 +46,13 @@ def build_parser() -> CommandParser:
         help="what was observed there is not right, and expected no more; may be repeated",
     )
     parser.add_argument(
+        "--remove",
+        action="append",
+        default=[],
+        metavar="ID",
+        help="take the sample out of the dataset, whatever it expects; may be repeated",
+    )
+    parser.add_argument(
         "--out", type=Path, metavar="FILE", help="where to write it (default: in place)"
     )
     return parser
@@ -57,16 +63,27 @@ def main(arguments: list[str]) -> int:
 
     from callmark.datasets.accept import accept_observed
 
-    if (options.all and options.ids) or not (options.all or options.ids or options.reject):
+    named = options.ids or options.reject or options.remove
+    if (options.all and options.ids) or not (options.all or named):
         raise UsageError("dataset accept: name the samples, or say --all")
     from callmark.summary.metrics import count_of
 
     ids = None if options.all else options.ids
-    done = accept_observed(options.dataset, ids, options.out, rejected=options.reject)
+    done = accept_observed(
+        options.dataset, ids, options.out, rejected=options.reject, removed=options.remove
+    )
     place = options.out or options.dataset
     left = f", {done.left} still merely observed" if done.left else ""
-    rejected = f", {done.rejected} rejected" if done.rejected else ""
-    blocks = [line(f"{place}: {count_of(done.accepted, 'sample')} accepted{rejected}{left}")]
+    others = {"rejected": done.rejected, "removed": done.removed}
+    also = "".join(f", {count} {word}" for word, count in others.items() if count)
+    blocks = [line(f"{place}: {count_of(done.accepted, 'sample')} accepted{also}{left}")]
+    if done.rejected:
+        blocks.append(
+            line(
+                "What is rejected is still asked, and a replay of its recording fails where the"
+                " recording was wrong. --remove ID takes a sample out."
+            )
+        )
     if done.holes:
         blocks.append(
             line(
@@ -116,10 +133,11 @@ def main(arguments: list[str]) -> int:
 def _run_command(dataset: Path) -> str:
     """With what an import leaves beside its dataset."""
     tools, fixtures = (dataset.with_name(f"{dataset.stem}{end}") for end in BESIDE)
-    given = f" --registry {shlex.quote(str(tools))}" if tools.is_file() else ""
-    given += f" --fixtures {shlex.quote(str(fixtures))}" if fixtures.is_dir() else ""
-    asked = "--runner openai_http --base-url URL --model NAME"
-    return f"callmark run --in {shlex.quote(str(dataset))}{given} {asked}"
+    return asking_command(
+        str(dataset),
+        str(tools) if tools.is_file() else None,
+        str(fixtures) if fixtures.is_dir() else None,
+    )
 
 
 def _named(ids: tuple[str, ...]) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from callmark.cli.options import FLAG, INPUTS, CommandParser, Group, add_groups
+from callmark.cli.options import FLAG, INPUTS, CommandParser, Group, add_groups, asking_command
 from callmark.datasets.importing import CHOICES
 from callmark.errors import UsageError
 from callmark.reports.layout import Block, Cell, Table, line, write
@@ -310,8 +310,12 @@ def _next(
     if (
         counts.answers and unasked < counts.samples
     ):  # which `run` plays again; what it is for comes after that
-        asked = f"{files} --runner openai_http --base-url URL --model NAME"
-        yield line(f"with a model: callmark run --in {dataset}{asked}", "quiet")
+        asked = asking_command(
+            str(places.dataset),
+            str(places.registry) if counts.tools else None,
+            str(places.fixtures) if counts.fixtures else None,
+        )
+        yield line(f"with a model: {asked}", "quiet")
 
 
 def describe_sources(report: ImportReport) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import shlex
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -500,3 +501,10 @@ def _pattern(text: str | None) -> re.Pattern[str] | None:
         return None if text is None else re.compile(text)
     except re.error as error:
         raise UsageError(f"--error-text: not a regular expression: {error}") from None
+
+
+def asking_command(dataset: str, registry: str | None, fixtures: str | None) -> str:
+    """A run with a served model, whose address and name are left to the reader."""
+    given = {"in": dataset, "registry": registry, "fixtures": fixtures}
+    files = "".join(f" --{name} {shlex.quote(one)}" for name, one in given.items() if one)
+    return f"callmark run{files} --runner openai_http --base-url URL --model NAME"

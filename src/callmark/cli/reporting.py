@@ -148,6 +148,10 @@ def _next_steps(report: Report, places: RunPaths) -> Iterator[str]:
 
     if places.page is not None:
         yield f"{places.page}: every sample in a browser"
+    failed = {gate.name for gate in report.gates if gate.status == "fail"}
+    if places.results is not None and failed & report.failing.keys():
+        shown = f"callmark show {shlex.quote(str(places.results))}"
+        yield f"{shown}: which samples failed, and why"
     if places.report is not None:
         yield f"{places.report}: all numbers (--verbose prints them)"
     if places.results is None:

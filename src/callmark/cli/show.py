@@ -28,7 +28,7 @@ def build_parser() -> CommandParser:
 
         Flags are marked in the answer and explained in one sentence each, with the
         call, JSON path and value behind them. Without an id, see which samples there
-        are. With --statements, see how many
+        are, and why those that failed did. With --statements, see how many
         statements have each label, by which rule, and every flag. For a probe's JSON
         report, see its cases, or what both models wrote for one of them.
         """,
@@ -89,37 +89,62 @@ def main(arguments: list[str]) -> int:
 
 
 def _list_samples(path: Path, trial: int) -> int:
-    """Those of the run, for whoever has no id yet."""
-    from callmark.store.files import read_results
+    """Those of the run, for whoever has no id yet: first what failed, each with its reasons."""
+    from callmark.cli.reporting import open_finished
 
-    rows: list[tuple[Cell, ...]] = []
-    more = 0
-    for result in read_results(path):
-        if result.trial != trial:
-            continue
-        stated = () if result.scores is None else result.scores.statements
-        if len(rows) == LISTED:
-            more += 1
-            continue
-        flags = sum(one.is_flag for one in stated)
-        unchecked = sum(one.label == "unchecked" for one in stated)
-        rows.append(
-            (
-                Cell(one_line(result.sample_id, 60)),
-                Cell(str(len(result.tool_trace))),
-                Cell(str(len(stated))),
-                Cell(str(flags), "warn" if flags else "plain"),
-                Cell(str(unchecked)),
-            )
-        )
+    finished = open_finished(path)
+    failed, lost, others = _Rows(), _Rows(), _Rows()
+    for result in finished.trials():
+        if result.trial == trial:
+            reasons = finished.why_failed(result)
+            rows = lost if result.scores is None else failed if reasons else others
+            rows.add(result, reasons)
+    every = failed.count + lost.count + others.count
+    shown = [*failed.first, *lost.first, *others.first][:LISTED]
+    unscored = f", {lost.count} not scored" if lost.count else ""
     blocks: list[Block] = [
-        Table(("sample", "calls", "statements", "flagged", "unchecked"), tuple(rows))
+        line(
+            f"{failed.count} of {every} samples failed{unscored}",
+            "bad" if failed.count else "warn" if lost.count else "good",
+        ),
+        line(),
+        Table(
+            ("sample", "calls", "statements", "flagged", "unchecked"),
+            tuple(row for row, _ in shown),
+            notes=tuple(reasons for _, reasons in shown),
+        ),
     ]
-    if more:
-        blocks.append(line(f"and {more} more", "quiet"))
+    if every > len(shown):
+        blocks.append(line(f"and {every - len(shown)} more", "quiet"))
     blocks.append(line(f"next: callmark show {shlex.quote(str(path))} ID", "quiet"))
     write(blocks, sys.stdout)
     return 0
+
+
+class _Rows:
+    """Counts all, keeps the first."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.first: list[tuple[tuple[Cell, ...], tuple[str, ...]]] = []
+
+    def add(self, result: Result, reasons: tuple[str, ...]) -> None:
+        self.count += 1
+        if len(self.first) < LISTED:
+            self.first.append((_row(result), reasons))
+
+
+def _row(result: Result) -> tuple[Cell, ...]:
+    stated = () if result.scores is None else result.scores.statements
+    flags = sum(one.is_flag for one in stated)
+    unchecked = sum(one.label == "unchecked" for one in stated)
+    return (
+        Cell(one_line(result.sample_id, 60)),
+        Cell(str(len(result.tool_trace))),
+        Cell(str(len(stated))),
+        Cell(str(flags), "warn" if flags else "plain"),
+        Cell(str(unchecked)),
+    )
 
 
 def _is_probe(path: Path) -> bool:
@@ -137,7 +162,8 @@ def _show_probe(path: Path, cases: Sequence[str], checkpoint: str | None) -> int
 
     from callmark.errors import BadInput
     from callmark.probe.records import read_probe_report
-    from callmark.reports.probe import case_blocks, case_list_blocks, find_case, of_checkpoint
+    from callmark.reports.probe import find_case, of_checkpoint
+    from callmark.reports.probe_case import case_blocks, case_list_blocks
     from callmark.store.files import open_input
 
     with open_input(path) as stream:

@@ -16,6 +16,7 @@ from callmark.cli.options import (
     CommandParser,
     Group,
     add_groups,
+    asking_command,
     flags_given,
 )
 from callmark.cli.reporting import (
@@ -114,29 +115,31 @@ def main(arguments: list[str]) -> int:
         fixtures=config.fixtures,
         registry=config.registry,
     )
-    more = () if options.quiet else tuple(_next_steps(outcome.report, options.dataset))
+    more = () if options.quiet else tuple(_next_steps(outcome.report, options.dataset, places))
     present(outcome.report, places, quiet=options.quiet, verbose=options.verbose, more=more)
     return outcome.exit_code
 
 
-def _next_steps(report: Report, dataset: str) -> Iterator[str]:
-    """What a log shows and no model could repeat is rejected, not mended."""
+def _next_steps(report: Report, dataset: str, places: RunPaths) -> Iterator[str]:
+    """What no model could repeat of a log is rejected, not mended; what is right is asked."""
     from callmark.datasets.reader import open_dataset
     from callmark.run.expectations import CALLS
 
     failing = report.failing.get(CALLS)
-    if failing is None or dataset == "-":
+    if dataset == "-" or (failing is None and report.verdict != "pass"):
         return
     with open_dataset(Path(dataset)) as opened:
-        wrong = [
-            sample.sample_id
-            for sample in opened.samples()
-            if sample.expectation.observed and sample.sample_id in failing.sample_ids
-        ]
+        observed = [one.sample_id for one in opened.samples() if one.expectation.observed]
+    if failing is None:
+        # Of what is merely observed, the import has said what comes next.
+        if not observed:
+            yield asking_command(dataset, places.registry, places.fixtures)
+        return
+    wrong = [one for one in observed if one in failing.sample_ids]
     if wrong:
         rejects = "".join(f" --reject {shlex.quote(one)}" for one in wrong[:SHOWN_REJECTED])
         accept = f"callmark dataset accept {shlex.quote(dataset)} --all{rejects}"
-        yield f"{accept}: right, but for what no model could repeat"
+        yield f"{accept}: accept it, but for what no model could repeat"
 
 
 def _config_of(options: argparse.Namespace) -> RunConfig:

@@ -1,10 +1,11 @@
-"""Accepting: what was merely observed becomes what is right. Rejecting: it is expected no more."""
+"""Accepting: what was merely observed becomes what is right. Rejecting: it is expected no more.
+Removing: it is asked no more."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
 import msgspec
@@ -52,9 +53,10 @@ class Acceptance(msgspec.Struct, frozen=True):
     unasked: tuple[str, ...] = ()
     cut: tuple[str, ...] = ()
     provided: tuple[str, ...] = ()
+    removed: int = 0
 
 
-Judge = Callable[[Item], Item]
+Judge = Callable[[Item], Item | None]  # None: the line is left out
 
 
 def accept_item(item: Item) -> Item:
@@ -93,20 +95,27 @@ def reject_item(item: Item) -> Item:
     return {**item, "metadata": kept}
 
 
+def remove_item(_: Item) -> None:
+    """Neither asked nor expected."""
+
+
 def accept_observed(
     dataset: Path,
     ids: Collection[str] | None = None,
     out: Path | None = None,
     *,
     rejected: Collection[str] = (),
+    removed: Collection[str] = (),
 ) -> Acceptance:
     """Writes the dataset to `out`, or in its own place, with the samples of these ids accepted;
-    None: all that are merely observed, not `rejected` and not incomplete. Other lines stay as they
-    are, byte for byte; a header that pins the items pins the new ones."""
+    None: all that are merely observed, not `rejected`, not `removed` and not incomplete. Other
+    lines stay as they are, byte for byte; a header that pins the items pins the new ones."""
+    refused, gone = frozenset(rejected), frozenset(removed)
     with open_dataset(dataset) as opened:
-        seen = [one for one in opened.samples() if one.expectation.observed]
+        _check_removed(dataset, gone, opened.ids())
+        samples = (one for one in opened.samples() if one.sample_id not in gone)
+        seen = [one for one in samples if one.expectation.observed]
     observed = [one.sample_id for one in seen]
-    refused = frozenset(rejected)
     left = [one for one in seen if ids is None and one.sample_id not in refused]
     holes = tuple(one.sample_id for one in left if one.metadata.get(UNANSWERED))
     silent = tuple(one.sample_id for one in left if one.metadata.get(NO_ANSWER))
@@ -123,6 +132,8 @@ def accept_observed(
         raise UsageError(f"{dataset}: {both[0]!r} is accepted and rejected at once")
     judged: dict[str, Judge] = dict.fromkeys(chosen, accept_item)
     judged |= dict.fromkeys(refused, reject_item)
+    still = len(observed) - len(judged)
+    judged |= dict.fromkeys(gone, remove_item)
     target = out or dataset
     check_writable(target)
     header = _header_of(dataset)
@@ -135,8 +146,17 @@ def accept_observed(
             stream.write(sealed_line(*header, {DATASET: hasher.hexdigest()} if is_pinned else {}))
         for data in _body(dataset, judged, header):
             stream.write(data)
-    still = len(observed) - len(judged)
-    return Acceptance(len(chosen), len(refused), still, holes, silent, unasked, cut, provided)
+    numbers = (len(chosen), len(refused), still)
+    return Acceptance(*numbers, holes, silent, unasked, cut, provided, len(gone))
+
+
+def _check_removed(dataset: Path, gone: Collection[str], ids: Iterable[str]) -> None:
+    known = list(ids)
+    if unknown := sorted(set(gone).difference(known)):
+        told = f"is no sample of it{hint(unknown[0], known)}"
+        raise UsageError(f"{dataset}: {unknown[0]!r} {told}")
+    if len(set(gone)) == len(known):
+        raise UsageError(f"{dataset}: without these samples nothing is left of it")
 
 
 def _header_of(dataset: Path) -> tuple[Line, Item] | None:
@@ -155,5 +175,5 @@ def _body(
             judge = None if item is None else judged.get(sample_id_of(item))
             if item is None or judge is None:
                 yield line.data
-            else:
-                yield json.dumps(judge(item), ensure_ascii=False).encode() + b"\n"
+            elif (made := judge(item)) is not None:
+                yield json.dumps(made, ensure_ascii=False).encode() + b"\n"

@@ -63,6 +63,7 @@ from callmark.stats.estimates import SAME, SampledValue, interval_95
 
 Output = str | WrittenAnswer
 CEILING = 0.95  # from here on nulls have no room to be better than the base
+FEW_CALLS = 0.5  # of the cases: a base that makes fewer calls has little to lose
 
 
 class Nulls(msgspec.Struct, frozen=True, kw_only=True):
@@ -355,7 +356,16 @@ def _decision_reason(change: ValidityChange) -> str:
             bound = ""
         case _:
             assert_never(change.decision)
-    return f"{counts}; {shown}{bound}"
+    return f"{counts}; {shown}{bound}{_weak_base(change)}"
+
+
+def _weak_base(change: ValidityChange) -> str:
+    """A pass over cases that the base cannot do says little, however many they are."""
+    is_pass = change.decision in ("no_regression", "no_drop_seen")
+    if not is_pass or change.base_valid >= FEW_CALLS * change.n:
+        return ""
+    made = f"{change.base_valid} of the {change.n} cases"
+    return f"; the base makes a valid call in only {made} and can lose no other: ask what it can do"
 
 
 def _pair(

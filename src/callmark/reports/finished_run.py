@@ -40,6 +40,13 @@ class FinishedRun(msgspec.Struct, frozen=True, kw_only=True):
         """Every trial, one at a time; none where there is only a report."""
         return iter(()) if self.results is None else read_results(self.results)
 
+    def why_failed(self, result: Result) -> tuple[str, ...]:
+        """By the gates of this run; nothing of a scored sample that is in quarantine."""
+        header = self.report.header
+        if result.sample_id in header.in_quarantine and result.scores is not None:
+            return ()
+        return why_failed(result, self.report.warning_gates, header.gates)
+
     def file_of_trials(self, form: str) -> Path:
         if self.results is None:
             raise UsageError(f"{form}: needs the trials, a report has none: name the results file")
@@ -67,12 +74,11 @@ def failed_trials(finished: FinishedRun) -> FailedTrials:
     says about the samples behind each shortfall."""
     if finished.results is None:
         return _of_report(finished.report)
-    count, warnings = 0, finished.report.warning_gates
+    count = 0
     first: list[FailedTrial] = []
-    left_out = finished.report.header.in_quarantine
     for result in read_results(finished.results):
-        reasons = why_failed(result, warnings, finished.report.header.gates)
-        if not reasons or (result.sample_id in left_out and result.scores is not None):
+        reasons = finished.why_failed(result)
+        if not reasons:
             continue
         count += 1
         if len(first) < LISTED_TRIALS:

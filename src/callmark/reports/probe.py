@@ -23,7 +23,6 @@ from callmark.probe.records import (
     ProbeResult,
     SeriesPoint,
     SeriesResult,
-    Standing,
     TurnCheck,
     ViewAnswer,
 )
@@ -37,12 +36,10 @@ from callmark.reports.compare import (
 from callmark.reports.layout import (
     Block,
     Cell,
-    DiffPiece,
     Style,
     Table,
     TextLine,
     command,
-    diff_words,
     line,
     one_line,
     round_text,
@@ -77,7 +74,7 @@ def result_blocks(report: ProbeReport) -> Iterator[Block]:
     if report.series is not None:
         yield from _series_blocks(report.series)
     alone, first = len(report.results) == 1, 0
-    cases = _all_cases(report)
+    cases = numbered_cases(report)
     for one in report.results:
         last = first + (len(one.case_names) if one.result.evidence is not None else 0)
         yield from _result_blocks(one, cases[first:last], sides_of(report), alone=alone)
@@ -295,11 +292,15 @@ def _result_blocks(
     yield line()
     yield _by_tool(evidence.cases)
     yield from _failure_lines(evidence)
-    yield from _list("lost", _lost(cases), "bad")
+    asked = [one for one in cases if one.outcome.gold_tool_name is not None]
+    silent = [one for one in cases if one.outcome.gold_tool_name is None]
+    yield from _list("lost", _lost(asked), "bad")
+    yield from _list("with a call that nobody asked for", _lost(silent), "bad")
     yield from _list("with a wrong tool", _list_invented(cases), "bad")
     yield from _list("wrong in both views", _both_fail(cases), "warn")
     yield from _list("with other arguments", _changed(cases), "plain")
-    yield from _list("gained", _gained(cases), "good")
+    yield from _list("gained", _gained(asked), "good")
+    yield from _list("without the call that nobody asked for", _gained(silent), "good")
 
 
 CHECKS = {
@@ -425,10 +426,18 @@ class NumberedCase(NamedTuple):
 
 def _lost(cases: Sequence[NumberedCase]) -> list[str]:
     return [
-        f"{one}: {one.outcome.tuned.reason or 'no valid call'}"
+        f"{one}: {why_not(one.outcome.tuned, one.outcome.gold_tool_name, one.outcome.tuned.reason)}"
         for one in cases
         if one.outcome.base.valid and not one.outcome.tuned.valid
     ]
+
+
+def why_not(answer: ViewAnswer, gold: str | None, said: str | None) -> str:
+    """A call of another tool is that first: its arguments cannot fit another tool's schema."""
+    call = answer.call
+    if call is None or gold in (None, call.name):
+        return said or "no valid call"
+    return f"calls {call.name} instead of {gold}"
 
 
 def _gained(cases: Sequence[NumberedCase]) -> list[str]:
@@ -466,7 +475,10 @@ def _failure_lines(evidence: ProbeEvidence) -> Iterator[Block]:
 
 def _both_fail(cases: Sequence[NumberedCase]) -> list[str]:
     found = ((one, one.outcome.tuned) for one in cases if one.outcome.standing == "both_fail")
-    return [f"{one}: {tuned.cause or tuned.reason or 'no valid call'}" for one, tuned in found]
+    return [
+        f"{one}: {why_not(tuned, one.outcome.gold_tool_name, tuned.cause or tuned.reason)}"
+        for one, tuned in found
+    ]
 
 
 def _changed(cases: Sequence[NumberedCase]) -> list[str]:
@@ -488,47 +500,6 @@ def change_text(change: ArgumentChange) -> str:
     return f"{one_line(change.path, LONGEST_NAME)}: {base} → {tuned}"
 
 
-STANDINGS: dict[Standing, tuple[str, Style]] = {
-    "kept": ("valid in both views", "good"),
-    "lost": ("lost: valid before the fine-tune, not after", "bad"),
-    "gained": ("gained: valid after the fine-tune, not before", "good"),
-    "both_fail": ("no valid call in either view", "warn"),
-}
-
-
-def _standing_of(case: CaseOutcome) -> tuple[str, str, Style]:
-    """In a word and in a sentence. A valid call of another tool is no call that was kept."""
-    if case.hallucinated and case.tuned.call is not None:
-        return "wrong tool", f"wrong tool after the fine-tune: {case.tuned.call.name}", "bad"
-    if case.standing == "both_fail" and case.gold_tool_name is None:
-        return "both fail", "a call in both views, where none was asked for", "warn"
-    return case.standing.replace("_", " "), *STANDINGS[case.standing]
-
-
-def case_list_blocks(report: ProbeReport) -> Iterator[Block]:
-    """Every case with its number, for who wants to look at one."""
-    rows: list[tuple[Cell, ...]] = []
-    for number, name, case in _all_cases(report):
-        standing, _, style = _standing_of(case)
-        called = case.tuned.call if case.hallucinated else None
-        why = case.tuned.cause or (f"calls {called.name}" if called is not None else "")
-        rows.append(
-            (
-                Cell(str(number)),
-                Cell(standing, style),
-                Cell(expected_tool(case)),
-                Cell(why),
-                Cell(one_line(name, LONGEST_NAME)),
-            )
-        )
-    yield Table(
-        ("case", "standing", "expected tool", "why", "prompt"),
-        tuple(rows),
-        frozenset({0}),
-        frozenset({3, 4}),
-    )
-
-
 def of_checkpoint(report: ProbeReport, label: str) -> ProbeReport:
     """A series as its report would be if this checkpoint were the last; raises BadInput."""
     points = () if report.series is None else report.series.points
@@ -543,7 +514,7 @@ def of_checkpoint(report: ProbeReport, label: str) -> ProbeReport:
 
 def find_case(report: ProbeReport, wanted: str) -> NumberedCase:
     """One case by its number (from 1) or its name; raises BadInput."""
-    cases = _all_cases(report)
+    cases = numbered_cases(report)
     found = [at for at, one in enumerate(cases) if one.name == wanted]
     if not found and wanted.isdecimal() and 1 <= int(wanted) <= len(cases):
         found = [int(wanted) - 1]
@@ -557,7 +528,7 @@ def find_case(report: ProbeReport, wanted: str) -> NumberedCase:
 
 def next_blocks(report: ProbeReport, kept: Path | None, page: Path | None) -> Iterator[Block]:
     """Where what both views wrote can be read: the page, and the cases worth a look."""
-    cases = _all_cases(report)
+    cases = numbered_cases(report)
     worth = {one.number: None for one in cases if one.outcome.standing == "lost"}
     worth |= {one.number: None for one in cases if one.outcome.hallucinated}
     yield line()
@@ -573,56 +544,13 @@ def next_blocks(report: ProbeReport, kept: Path | None, page: Path | None) -> It
         yield line("callmark probe --plan 10: how many cases find a drop of 10 points", indent=2)
 
 
-def _all_cases(report: ProbeReport) -> list[NumberedCase]:
+def numbered_cases(report: ProbeReport) -> list[NumberedCase]:
     pairs = (
         zip(one.case_names, one.result.evidence.cases, strict=True)
         for one in report.results
         if one.result.evidence is not None
     )
     return [NumberedCase(at, *pair) for at, pair in enumerate(chain.from_iterable(pairs), start=1)]
-
-
-def case_blocks(number: int, name: str, case: CaseOutcome) -> Iterator[Block]:
-    """What both views wrote to one case; what only one of them wrote is marked."""
-    _, said, style = _standing_of(case)
-    yield TextLine((Cell(f"case {number}  ", "strong"), Cell(said, style)))
-    yield from (line(part, indent=2) for part in name.split("\n"))
-    yield line(f"expects {expected_tool(case)}", "quiet", indent=2)
-    diff = diff_words(case.base.text, case.tuned.text)
-    yield from _written_blocks("base", case.base, diff.left, ("[-", "-]"), "good")
-    yield from _written_blocks("tuned", case.tuned, diff.right, ("{+", "+}"), "bad")
-    if case.changes:
-        yield line()
-        yield line("arguments that changed", "strong")
-        yield from (line(change_text(change), indent=2) for change in case.changes)
-
-
-def _written_blocks(
-    view: str, answer: ViewAnswer, pieces: Sequence[DiffPiece], marks: tuple[str, str], style: Style
-) -> Iterator[Block]:
-    yield line()
-    yield TextLine((Cell(f"{view}  ", "strong"), *_judgement(answer)))
-    cells: list[Cell] = []
-    for piece in pieces:
-        text = f"{marks[0]}{piece.text}{marks[1]}" if piece.differs else piece.text
-        for at, part in enumerate(text.split("\n")):
-            if at:
-                yield TextLine(tuple(cells), indent=2)
-                cells = []
-            if part:
-                cells.append(Cell(part, style if piece.differs else "plain"))
-    yield TextLine(tuple(cells) or (Cell("(no text)", "quiet"),), indent=2)
-
-
-def _judgement(answer: ViewAnswer) -> Iterator[Cell]:
-    if answer.valid:
-        written = f", written as {answer.format}" if answer.format else ""
-        yield Cell(f"valid call of {answer.call.name if answer.call else ''}{written}", "good")
-    else:
-        yield Cell("no valid call", "bad")
-        yield Cell(f": {answer.reason}" if answer.reason else "")
-    if answer.ended is False:
-        yield Cell(", never ended", "warn")
 
 
 def _list(what: str, cases: Sequence[str], style: Style) -> Iterator[Block]:

@@ -60,6 +60,14 @@ STATUS_STYLE: dict[EntryStatus, Style] = {
 }
 
 
+# What a word of the table above does not say by itself.
+STATUS_WHY: dict[EntryStatus, str] = {
+    "miss": "no fixture answers it",
+    "wrong_call": "this sample does not expect it, and no fixture answers it",
+    "unanswered": "the recording has no result of it",
+}
+
+
 def show_blocks(result: Result, *, full: bool = False) -> Iterator[Block]:
     """`full`: results and arguments are not cut."""
     limit = None if full else SHOWN_JSON
@@ -113,27 +121,40 @@ def _conversation(result: Result, limit: int | None) -> Iterator[Block]:
     """Turn by turn where the turns are known, else all calls and then the answer."""
     answer = _PaintedAnswer(result)
     numbered = list(enumerate(result.tool_trace))
-    nobody_gave: dict[int, list[str]] = {}
-    for one in list_invented(result):
-        told = (
-            f"nobody gave “{one.source}” in {one.path}" if one.source else f"nobody gave {one.path}"
-        )
-        nobody_gave.setdefault(one.call, []).append(told)
+    notes = _notes_of_calls(result)
     if result.turns is None:
-        yield from _calls(numbered, nobody_gave, limit)
+        yield from _calls(numbered, notes, limit)
         yield from _answer("answer", answer.pieces(0, answer.length))
         return
     for turn, part in enumerate(result.turns, start=1):
         if part.end > part.start:
             yield from _answer(f"assistant, turn {turn}", answer.pieces(part.start, part.end))
         here = [pair for pair in numbered if pair[1].turn == turn]
-        yield from _calls(here, nobody_gave, limit)
+        yield from _calls(here, notes, limit)
         for said in result.said:
             if said.turn == turn:
                 yield from _say("user", said.text, limit)
     placed = range(1, len(result.turns) + 1)
     elsewhere = [pair for pair in numbered if pair[1].turn not in placed]
-    yield from _calls(elsewhere, nobody_gave, limit)
+    yield from _calls(elsewhere, notes, limit)
+
+
+def _notes_of_calls(result: Result) -> Mapping[int, Sequence[Cell]]:
+    """What is wrong with each call: with itself, for the scorer (a tool that was not offered), and
+    with where its arguments come from."""
+    notes: dict[int, list[Cell]] = {}
+    errors = () if result.scores is None else result.scores.calls.errors
+    for number, entry in enumerate(result.tool_trace):
+        why = STATUS_WHY.get(entry.status)
+        found = [*(entry.schema_errors or filter(None, [entry.reason or why]))]
+        head = f"call {number}: "
+        scored = [error.removeprefix(head) for error in errors if error.startswith(head)]
+        known = [*found, *(error for error in scored if error not in found)]
+        notes[number] = [Cell(text, "bad") for text in known]
+    for one in list_invented(result):
+        said = f" “{one.source}” in" if one.source else ""
+        notes.setdefault(one.call, []).append(Cell(f"nobody gave{said} {one.path}", "warn"))
+    return notes
 
 
 def _thought_calls(result: Result, limit: int | None) -> Iterator[Block]:
@@ -144,7 +165,7 @@ def _thought_calls(result: Result, limit: int | None) -> Iterator[Block]:
 
 def _calls(
     numbered: Sequence[tuple[int, TraceEntry]],
-    nobody_gave: Mapping[int, Sequence[str]],
+    notes: Mapping[int, Sequence[Cell]],
     limit: int | None,
 ) -> Iterator[Block]:
     for number, entry in numbered:
@@ -157,9 +178,7 @@ def _calls(
                 Cell(f"{served}  {entry.name or '(no name)'} {_json(entry.arguments, limit)}"),
             )
         )
-        for problem in entry.schema_errors or filter(None, [entry.reason]):
-            yield line(problem, "bad", indent=2)
-        yield from (line(told, "warn", indent=2) for told in nobody_gave.get(number, ()))
+        yield from (TextLine((note,), indent=2) for note in notes.get(number, ()))
         if entry.raw is not None and entry.status == "malformed":
             yield line(f"written: {one_line(entry.raw, limit)}", indent=2)
         if entry.repaired is not None:

@@ -32,8 +32,8 @@ from callmark.reports.layout import (
     one_line,
     round_text,
 )
-from callmark.summary.failing import StatementList, explain_flag
-from callmark.summary.gates import UNJUDGED, better_is, policy_sentence, wanted_text
+from callmark.summary.failing import PASSING_F1, StatementList, explain_flag
+from callmark.summary.gates import UNJUDGED, better_is, is_below, policy_sentence, wanted_text
 from callmark.summary.metrics import (
     UNCHANGED,
     count_of,
@@ -59,6 +59,7 @@ STATUS_STYLE: dict[Status, Style] = {
     "n/a": "quiet",
 }  # in the order in which they are listed
 SHOWN_IDS = 6
+LONGEST_STEP = 78  # of what comes next, in one line
 SHOWN_SAMPLES = 3  # to look at, for each gate
 SHOWN_GATES = 3  # that one reason keeps open
 SHOWN_MISSES = 3
@@ -281,10 +282,24 @@ def _judged(report: Report, status: Status, title: str, results: str | None) -> 
         yield line(sentence_of(outcome.name), "quiet", indent=4)
         if status == "fail":
             yield line(f"It {policy_text(outcome)}.", "quiet", indent=4)
+            yield from _alike(report, outcome.name)
         if outcome.reason:
             yield line(in_words(outcome.reason), indent=4)
         yield from _look(report.failing.get(outcome.name), results)
     yield from (line(warning, indent=2) for warning in warnings)
+
+
+def _alike(report: Report, gate: str) -> Iterator[Block]:
+    """Answers that fit their own results, and those of others as well: that is the dataset's."""
+    fit = report.metrics.get("integration_f1_macro_lax")
+    if gate != "grounding_lift" or fit is None or fit.value is None:
+        return
+    if not is_below(fit.value, PASSING_F1):
+        yield line(
+            "The answers fit their own results, so the samples are too much alike: leave copies"
+            " out (callmark dataset import --dedupe).",
+            indent=4,
+        )
 
 
 def _look(failing: Failing | None, results: str | None) -> Iterator[Block]:
@@ -483,8 +498,14 @@ def _next(steps: Sequence[str]) -> Iterator[Block]:
     yield line()
     yield line("next", "strong")
     for step in steps:
-        is_command = step.startswith("callmark ") and ": " not in step
-        yield command(step, indent=2) if is_command else line(step, indent=2)
+        asked, _, what_for = step.rpartition(": ") if ": " in step else (step, "", "")
+        if not step.startswith("callmark ") or (what_for and len(step) <= LONGEST_STEP):
+            yield line(step, indent=2)
+        elif what_for:  # a command that is broken with its purpose behind it cannot be copied
+            yield line(f"{what_for}:", indent=2)
+            yield command(asked, indent=4)
+        else:
+            yield command(step, indent=2)
 
 
 def spending_note(measured: dict[str, Json]) -> str:

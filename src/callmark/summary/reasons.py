@@ -83,7 +83,8 @@ def _number_verdicts(scores: Scores, missing: Sequence[str]) -> Iterator[_Verdic
         unsupported = scores.values.get("unsupported", 0)
         told = missing_text(missing)
         sign = ";" if told else ","
-        said = f"{sign} {unsupported} values that no result supports" if unsupported else ""
+        values = "1 value" if unsupported == 1 else f"{unsupported} values"
+        said = f"{sign} {values} that no result supports" if unsupported else ""
         yield _Verdict(
             "integration_f1_macro_lax",
             not is_below(lax.f1, PASSING_F1),

@@ -104,6 +104,25 @@ def test_calls_show_their_verdict_and_their_result():
     assert 'repaired, not scored: web.open {"url":"x"}' in text
 
 
+def test_a_call_says_what_its_status_means_and_what_the_scorer_has_against_it():
+    calls = msgspec.structs.replace(scores().calls, errors=("call 0: unknown tool web.search",))
+    trace = (
+        entry(),
+        entry(status="wrong_call", result=None, served_by=None),
+        entry(status="unanswered", result=None, served_by=None),
+        entry(status="miss", result=None, served_by=None),
+    )
+    scored = msgspec.structs.replace(scores(), calls=calls)
+    text = shown(result(tool_trace=trace, scores=scored, turns=None))
+    parts = ["call 0  ok", "  unknown tool web.search\n  result: ", "call 1  wrong_call",
+             "  this sample does not expect it, and no fixture answers it\n", "call 2  unanswered",
+             "  the recording has no result of it\n", "call 3  miss",
+             "  no fixture answers it\n"]  # fmt: skip
+    places = [text.index(part) for part in parts[:-1]]
+    assert places == sorted(places)
+    assert text.index(parts[-1], places[-1]) > places[-1]
+
+
 def test_spans_are_marked_and_their_evidence_is_listed():
     text = shown(result())
     assert "[+Größe: 17 rows+]." in text

@@ -140,6 +140,28 @@ def test_f57_what_failed_comes_first_with_three_samples_and_the_command():
     assert "    look at: id-0, id-1, id-2 and 6 more" in shown(record)
 
 
+@pytest.mark.parametrize(("f1", "is_told"), [(1.0, True), (0.9, True), (0.2, False)])
+def test_a_lift_that_copies_took_away_names_the_copies(f1, is_told):
+    gates = (outcome("grounding_lift", "fail"),)
+    metrics = {"integration_f1_macro_lax": Metric(value=f1, n=14)}
+    text = shown(report(verdict="fail", gates=gates, metrics=metrics))
+    assert ("leave copies out (callmark dataset import --dedupe)." in text) is is_told
+    other = (outcome("call_f1_macro", "fail"),)
+    assert "--dedupe" not in shown(report(verdict="fail", gates=other, metrics=metrics))
+
+
+def test_what_comes_next_can_be_copied_however_long_it_is():
+    short = "callmark init my-eval: a small evaluation to make your own"
+    asked = f"callmark dataset accept logs.jsonl --all --reject {'x' * 32}"
+    steps = [short, f"{asked}: right, but for what no model could repeat", asked]
+    text = shown(report(), next_steps=steps, width=80)
+    broken = asked.replace("--reject ", "--reject \\\n      ")
+    assert text.endswith(
+        f"next\n  {short}\n  right, but for what no model could repeat:\n    {broken}\n"
+        f"  {broken.replace('      ', '    ')}\n"
+    )
+
+
 def test_f57_samples_behind_open_gates_are_named_once():
     gates = (outcome("call_f1_macro", "inconclusive", reason="3 samples, 15 are needed"),)
     record = report(

@@ -337,6 +337,14 @@ def test_f21_no_drop_seen_says_what_is_not_ruled_out_and_is_no_power():
     assert "fewer than 20 cases cannot say" in as_record(3, 3, 3).decision_reason
 
 
+def test_a_pass_over_cases_that_the_base_cannot_do_says_so():
+    weak = as_record(70, 20, 19)
+    assert weak.decision == "no_drop_seen"
+    assert "in only 20 of the 70 cases and can lose no other" in weak.decision_reason
+    for enough in (as_record(70, 35, 35), as_record(70, 20, 2)):
+        assert "can lose no other" not in enough.decision_reason
+
+
 def test_gains_weigh_against_losses():
     cases = [case()] * 40
     base = [GOOD] * 20 + [PROSE] * 20

@@ -141,6 +141,39 @@ def test_f51_show_has_both_texts_side_by_side(tmp_path, capsys):
         assert f"  {UNCLOSED}\n" in shown
 
 
+def test_show_says_of_a_case_without_a_call_that_none_was_asked_for(tmp_path, capsys):
+    path = tmp_path / "probe.json"
+    asked = [case(), *[case(gold=None)] * 2]
+    found = tool_use_fidelity(asked, [GOOD, PROSE, GOOD], [GOOD, GOOD, PROSE])
+    report = report_of(found, ["call", "silent", "gained"])
+    # They take no part in the decision, so they are no cases that it calls lost or gained.
+    told = plain_text(probe_blocks(report))
+    assert "decision: 0 of 1 cases lost, 0 gained" in told
+    assert "\n1 case with a call that nobody asked for\n  case 2, silent: " in told
+    assert "\n1 case without the call that nobody asked for\n  case 3, gained: " in told
+    assert "case lost\n" not in told
+    path.write_bytes(report_bytes(report))
+    assert main(["show", str(path), "silent", "gained"]) == 0
+    lost, gained = capsys.readouterr().out.split("─" * 72)
+    assert "case 2  lost: a call after the fine-tune, where none was asked for\n" in lost
+    assert "\nbase  no call, and none was asked for\n" in lost
+    assert "\ntuned  a call that nobody asked for\n" in lost
+    assert "case 3  gained: no call after the fine-tune, and none was asked for\n" in gained
+
+
+def test_a_call_of_another_tool_is_told_as_that_and_not_by_the_schema(tmp_path, capsys):
+    path = tmp_path / "probe.json"
+    wrong = call("read_file", path="x")
+    report = report_of(tool_use_fidelity([case()] * 2, [GOOD, wrong], [wrong] * 2), ["a", "b"])
+    path.write_bytes(report_bytes(report))
+    shown = plain_text(probe_blocks(report))
+    for number, name in ((1, "a"), (2, "b")):
+        assert f"case {number}, {name}: calls read_file instead of search_web\n" in shown
+    assert main(["show", str(path), "1"]) == 0
+    said = capsys.readouterr().out
+    assert "\ntuned  no valid call: calls read_file instead of search_web\n" in said
+
+
 @pytest.mark.parametrize(
     ("words", "what"),
     [

@@ -46,6 +46,10 @@ NOTE = PrivacyFinding("uuid", "low", "answer", 0, 4, echoed=False)
             {"f1": 0.5, "values": {"unsupported": 2}},
             "F1 0.500: 1 of 1 spans grounded, 1 of 1 facts found, 2 values that no result supports",
         ),
+        (
+            {"f1": 0.5, "values": {"unsupported": 1}},
+            "F1 0.500: 1 of 1 spans grounded, 1 of 1 facts found, 1 value that no result supports",
+        ),
     ],
 )
 def test_each_verdict_has_its_sentence(changes, reason):
@@ -163,7 +167,7 @@ def test_f56_missing_facts_are_named():
     (reason,) = why_failed(make_result(**said, missing_facts=(0,)))
     assert reason.endswith('facts found; missing: "gate B12"')
     (reason,) = why_failed(make_result(**said, missing_facts=(0, 1), values={"unsupported": 1}))
-    assert '; missing: "gate B12", 45; 1 values' in reason
+    assert '; missing: "gate B12", 45; 1 value that' in reason
     # A line that somebody edited names no fact that is not there.
     (reason,) = why_failed(make_result(**said, missing_facts=(7,)))
     assert "missing" not in reason

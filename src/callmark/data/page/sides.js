@@ -156,7 +156,7 @@ function rangesOf(words, head, tail, kept) {
 function caseView(result) {
   const written = result.written ?? [];
   return [
-    make("ul", { class: "chips" }, chip(result.valid ? "valid call" : "no valid call", result.valid ? "good" : "bad"),
+    make("ul", { class: "chips" }, chip(result.judged, result.valid ? "good" : "bad"),
       result.format ? chip(`written as ${result.format}`, "quiet") : null,
       result.ended === false ? chip("never ended", "warn") : null),
     result.reason ? make("p", { class: "problem" }, clipped(result.reason, 1200)) : null,

@@ -47,6 +47,7 @@ from callmark.reports.probe import (
     probe_blocks,
     series_texts,
 )
+from callmark.reports.probe_case import judgement_of
 
 LABELS = {
     "fails": "lost or wrong",
@@ -349,7 +350,7 @@ def _cases(one: ProbeResult, checkpoint: str | None = None) -> Iterator[tuple[Ro
     for number, (name, case) in enumerate(cases, start=1):
         diff = diff_words(case.base.text, case.tuned.text)
         sides = [
-            {"label": label, "result": _side(answer, pieces)}
+            {"label": label, "result": _side(answer, case.gold_tool_name, pieces)}
             for label, answer, pieces in zip(SIDES, (case.base, case.tuned), diff, strict=True)
         ]
         changes = [change_text(change) for change in case.changes]
@@ -362,9 +363,10 @@ def _cases(one: ProbeResult, checkpoint: str | None = None) -> Iterator[tuple[Ro
         yield _row(name, case, why.get(number)), page_json(content)
 
 
-def _side(answer: ViewAnswer, pieces: Iterable[DiffPiece]) -> dict[str, object]:
+def _side(answer: ViewAnswer, gold: str | None, pieces: Iterable[DiffPiece]) -> dict[str, object]:
     return {
         "valid": answer.valid,
+        "judged": judgement_of(answer, gold),
         "call": answer.call,
         "reason": answer.reason,
         "format": answer.format,

@@ -204,6 +204,29 @@ def test_calls_are_valid_or_not_only_where_somebody_has_judged(made):
     assert (judged.value, judged.n) == (0.5, 2)
 
 
+def test_what_is_removed_is_asked_no_more_whatever_it_expects(made, capsys):
+    made("--expect", "observed", talks=[talk(), talk("two", "B-2", 12.25, "bo@mail.example")])
+    assert accept_main(["set.jsonl", "--all", "--reject", "two"]) == 0
+    said = capsys.readouterr().out
+    assert "1 sample accepted, 1 rejected\n" in said
+    assert "What is rejected is still asked" in said
+    assert "--remove ID takes a sample out." in said
+    assert accept_main(["set.jsonl", "--remove", "two"]) == 0
+    assert "0 samples accepted, 1 removed\n" in capsys.readouterr().out
+    with open_dataset(Path("set.jsonl")) as opened:  # which its header pins anew
+        assert [one.sample_id for one in opened.samples()] == ["one"]
+    with pytest.raises(UsageError, match="'two' is no sample of it"):
+        accept_observed(Path("set.jsonl"), (), removed=["two"])
+    with pytest.raises(UsageError, match="nothing is left of it"):
+        accept_observed(Path("set.jsonl"), (), removed=["one"])
+
+
+def test_who_accepts_all_may_remove_some_at_once(made):
+    made("--expect", "observed", talks=[talk(), talk("two", "B-2", 12.25, "bo@mail.example")])
+    done = accept_observed(Path("set.jsonl"), removed=["two"])
+    assert (done.accepted, done.rejected, done.left, done.removed) == (1, 0, 0, 1)
+
+
 def test_accepting_while_importing_is_the_same(made):
     accepted = made("--per-step", "--accept")
     observed = made("--per-step")
