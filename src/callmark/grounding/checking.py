@@ -338,10 +338,9 @@ class Checker:
 
     def _in_scale(self, value: Value, turn: int | None) -> StatementFinding | None:
         """`$3.4 million`, where `claims_kusd` is 3420."""
-        for scale in self.measures.scales if value.readings else ():
-            for field in self.measures.in_scale(value, scale, arithmetic.half_unit(value)):
-                if field.counts_for(turn):
-                    return self.found(value, "converted", "unit", field)
+        for field in self.measures.in_scale(value, arithmetic.half_unit(value)):
+            if field.counts_for(turn):
+                return self.found(value, "converted", "unit", field)
         return None
 
     def _bind_converted(
@@ -512,7 +511,7 @@ class Checker:
         if self.binder.is_name(value):
             return self.found(value, "supported", "name", *fields[:3])
         subject = self.binder.subject_of(value, sentence)
-        fields = _without_whole_texts(fields) if self.index.has_bare else fields
+        fields = claims.without_whole_texts(fields) if self.index.has_bare else fields
         # What a calculator gives is nobody's.
         is_bare = self.index.has_bare and any(not field.key for field in fields)
         if is_bare or value.kind in ("quote", "code", "url", "email"):
@@ -695,9 +694,3 @@ class Checker:
         if worked is None:
             return None
         return self.found(value, "derived", worked.rule, *worked.fields, because=worked.because)
-
-
-def _without_whole_texts(fields: Sequence[Field]) -> Sequence[Field]:
-    """A text that is a table states what its rows state: the rows say of what."""
-    told = {field.call for field in fields if field.key}
-    return [field for field in fields if field.key or field.call not in told]

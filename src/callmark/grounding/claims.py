@@ -4,6 +4,7 @@ something is given per, or out of."""
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from callmark.grounding.numbers import SCALE
 from callmark.grounding.reading import dimension_of
@@ -281,3 +282,9 @@ def may_be_worked_out(text: str, sentence: Span, value: Value) -> bool:
 def is_hedged(text: str, value: Value) -> bool:
     """`roughly €3,504`: nobody says so of what was copied."""
     return _NEARLY.search(text[max(0, value.start - 20) : value.start].rstrip(SIGNS)) is not None
+
+
+def without_whole_texts(fields: Sequence[Field]) -> Sequence[Field]:
+    """A text that is a table states what its rows state: the rows say of what."""
+    told = {field.call for field in fields if field.key}
+    return [field for field in fields if field.key or field.call not in told]

@@ -458,16 +458,17 @@ class Measures:
                 if same is not None:
                     yield same
 
-    def in_scale(self, value: Value, scale: int, half: int) -> Iterator[Field]:
-        """The leaves of that scale which come to the value, as far as it is stated."""
-        low, high = (value.readings[0] + more for more in (-half, half))
-        for number in self._index.between(low // scale, high // scale)[:MOST]:
-            for field in self._index.numbers[number][:MOST]:
-                keys = (field.key, field.record.key)
-                if scale == self._scale_of_all or any(
-                    scale_of_key(key_words(one)) == scale for one in keys
-                ):
-                    yield field
+    def in_scale(self, value: Value, half: int) -> Iterator[Field]:
+        """The leaves of a scale of their own which come to the value, as far as it is stated."""
+        for scale in self.scales if value.readings else ():
+            low, high = (value.readings[0] + more for more in (-half, half))
+            for number in self._index.between(low // scale, high // scale)[:MOST]:
+                for field in self._index.numbers[number][:MOST]:
+                    keys = (field.key, field.record.key)
+                    if scale == self._scale_of_all or any(
+                        scale_of_key(key_words(one)) == scale for one in keys
+                    ):
+                        yield field
 
     def _is_in_cents(self, field: Field) -> bool:
         if field.key in self._cents:
