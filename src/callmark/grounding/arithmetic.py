@@ -122,7 +122,8 @@ _COMPARED = _Cue(
     older\b larger\b smaller\b closer\b points?\b above\b below\b ahead\b behind\b gap\b short\b
     over\b under\b exceed\w* other\b rose\b fell\b gain\w* grew\b adding\b added\b lost\b drop\w*
     differs?\b extra\b another\b by\b hold\b margin\b net\b discount\w* refund\w*
-    range\b spread\b headroom\b shortfall\b surplus\b too\b
+    range\b spread\b headroom\b shortfall\b surplus\b too\b past\b overdue\b beyond\b late\b
+    available\b free\b unsold\b
     differenz\b unterschied\w* verbleib\w* übrig\w* restlich\w* mehr\b weniger\b günstiger\b
     billiger\b teurer\b aufpreis\b prozentpunkte?n?\b punkte?n?\b höher\b niedriger\b
     gesunken\b gestiegen\b um\b fehl\w+

@@ -37,6 +37,11 @@ _UNIT = re.compile(r"[ \u00a0-]?([^\W\d_]{1,12})")
 # hardly ever comes so near.
 MOST_DIGITS = 15
 # How likely a number out of the blue may be to lie so near to a leaf: 4 digits among 20 leaves.
+_LEFT = re.compile(
+    r"\s(?:[^\W\d_]+\s){0,2}(?:left|remaining|free|available|open|more|übrig|frei|libres?|restant\w*"
+    r"|disponibles?)\b",
+    re.IGNORECASE,
+)
 MOST_CHANCE = 0.08
 
 
@@ -108,12 +113,22 @@ class Attribution:
             return self._checker.found(
                 value, "user_said" if stated.echo else "supported", "echo", stated
             )
-        if not 0 < len(own) <= MOST_OWN:
+        if not 0 < len(own) <= MOST_OWN or self._is_told_before(value, own):
             return None
         echoed = find_kin(self._checker.index.stating(value, None, echoes=True), subject)
         if echoed is not None:
             return self._checker.found(value, "user_said", "echo", echoed)
         return self._excused(value, fields) or self._blame(value, subject, fields, own[0])
+
+    def _is_told_before(self, value: Value, own: Sequence[Field]) -> bool:
+        """`HDL (58) and triglycerides (115)`: the record that is named has told its own value, and
+        another name follows that no record has."""
+        one = self._checker
+        sentence = one.outline.sentence_at(value.start)
+        before = [each for each in one.values_around(value, sentence) if each.end <= value.start]
+        if not before or one.binder.mentions_in((before[-1].end, value.start)):
+            return False
+        return any(one.states(field, before[-1]) for field in own)
 
     def _excused(self, value: Value, fields: Sequence[Field]) -> StatementFinding | None:
         """Said before, a measure, named above, or worked out from what its line states."""
@@ -188,12 +203,22 @@ class Attribution:
             return None
         if Slips.is_slip(value, named[0]) and not self._checker.index.is_prose:
             return self._checker.found(value, "unsupported", "misread", named[0])
+        if self._is_left(value, named[0]):
+            return self._checker.found(value, "derived", "difference", named[0])
         total = self._checker.workings.total_of(value, named[0].key)
         if total is not None:  # `18 parcels delivered`, of several records
             return self._checker.found(
                 value, "derived", total.rule, *total.fields, because=total.because
             )
         return self._checker.found(value, "misattributed", "binding", named[0])
+
+    def _is_left(self, value: Value, field: Field) -> bool:
+        """`five spots left`, of 16 with 11 booked."""
+        text = self._checker.text
+        if not value.readings or field.number is None or not _LEFT.match(text, value.end):
+            return False
+        others = (one.number for one in field.record.fields if one.number is not None)
+        return any(field.number - other == value.readings[0] for other in others)
 
 
 class Slips:

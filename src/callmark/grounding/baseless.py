@@ -10,12 +10,15 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from callmark.grounding.checking import StatementFinding
 from callmark.grounding.naming import KnownWords
+from callmark.grounding.record_tree import RecordIndex
 from callmark.grounding.spans import Outline, Span
 from callmark.grounding.text import STOP_WORDS, once
 from callmark.grounding.workings import TurnAt
 from callmark.records.statements import GOOD
 
 FEWEST_LOOSE = 2
+LONGEST_CODED = 2000  # characters of a text in which codes are looked for
+_CODE = re.compile(r"\b(?=\w*[A-Z])(?=\w*\d)[A-Z\d]{4,}\b")
 FEWEST_FOREIGN = 3  # words that say what a sentence is about
 _LETTER = re.compile(r"[^\W\d_]")
 _WORD = re.compile(r"[^\W\d_]{3,}")
@@ -35,8 +38,9 @@ def _is_loose(one: StatementFinding, text: str, given: KnownDigits) -> bool:
 class KnownDigits:
     """The digits of all numbers of the results, without the zeros around them."""
 
-    def __init__(self, numbers: Iterable[int]) -> None:
+    def __init__(self, numbers: Iterable[int], texts: Iterable[str]) -> None:
         self._numbers = numbers
+        self._texts = texts
 
     @once
     def _digits(self) -> frozenset[str]:
@@ -44,7 +48,15 @@ class KnownDigits:
 
     def hold(self, text: str) -> bool:
         digits = "".join(filter(str.isdecimal, text)).strip("0")
-        return len(digits) > 1 and digits in self._digits
+        return len(digits) > 1 and (digits in self._digits or self._is_coded(digits))
+
+    def _is_coded(self, digits: str) -> bool:
+        """`27` in `04015G27KT`: a text may be read as only those can who know its code."""
+        return any(digits in one for one in self._codes)
+
+    @once
+    def _codes(self) -> list[str]:
+        return [one for text in self._texts for one in _CODE.findall(text[:LONGEST_CODED])]
 
 
 def find_baseless(
@@ -52,7 +64,7 @@ def find_baseless(
     findings: Sequence[StatementFinding],
     known: KnownWords,
     turn_at: TurnAt,
-    numbers: Iterable[int],
+    index: RecordIndex,
 ) -> Iterator[StatementFinding]:
     """All findings, which are in order; those without a base by the rule of that name: the loose
     values of a turn in which no more values rest on a leaf, and those of a sentence of foreign
@@ -60,7 +72,8 @@ def find_baseless(
     loose: Counter[Span | int | None] = Counter()
     based: Counter[Span | int | None] = Counter()
     end: int | None = None
-    given = KnownDigits(numbers)
+    texts = (one.value for one in index.tree.fields if isinstance(one.value, str))
+    given = KnownDigits(index.numbers, texts)
     for one in findings:
         here = (turn_at(one.start), outline.sentence_at(one.start))
         if _is_loose(one, outline.text, given):

@@ -22,12 +22,18 @@ from callmark.grounding.match import Said
 from callmark.grounding.numbers import SCALE, decimal_text
 from callmark.grounding.quantifiers import IntroducedLists
 from callmark.grounding.reading import convert, dimension_of, read_otherwise, unit_called
-from callmark.grounding.record_tree import Field, RecordIndex, RecordSubject, shape_of
+from callmark.grounding.record_tree import (
+    Field,
+    RecordIndex,
+    RecordSubject,
+    ResultRecord,
+    shape_of,
+)
 from callmark.grounding.spans import TOLD_CHANGE, Outline, Span
 from callmark.grounding.text import Frozen, names_an_ending, once
 from callmark.grounding.values import Value, decimals_of, is_one_value
 from callmark.grounding.workings import TurnAt, words_around
-from callmark.records.statements import FLAGS, StatementLabel
+from callmark.records.statements import FLAGS, GOOD, StatementLabel
 
 NEAR_STATED = 4  # numbers before one that may be the same in another unit
 SMALL = 13  # a whole number below it stands in every result
@@ -84,6 +90,7 @@ class Checker:
         self.said = said
         self.turn_at = turn_at
         self._remembered: list[Value] = []  # numbers that later ones may be worked out from
+        self._told: list[tuple[int, ResultRecord]] = []
         self.failed, self._named = failed, named
         self._worked_out: dict[int, StatementFinding] = {}
         self._equations = (
@@ -116,6 +123,7 @@ class Checker:
         workings = FurtherWorkings(*given, self._things)
         for value in self._remembered:
             workings.remember(value)
+        workings.told = self._told
         return workings
 
     @once
@@ -132,6 +140,8 @@ class Checker:
             finding = self._judge(at, value)
             # What is said of the wrong thing was served all the same.
             is_known = finding.label not in FLAGS or finding.label in _SERVED_FLAGS
+            if finding.fields and finding.label in GOOD:
+                self._told.append((value.start, finding.fields[0].record))
             if value.readings and is_known:
                 self._remember(value)
                 if finding.label in ("calculated", "derived"):
@@ -218,6 +228,8 @@ class Checker:
         is_tied = self.binder.is_labelled(value) or self.binder.subject_of(value, sentence)
         is_open = not is_tied and len(self.index.numbers) > claims.FEW
         if is_open and claims.may_be_worked_out(self.text, sentence, value):
+            return self.found(value, "unchecked", "worked out")
+        if self.workings.is_reckoned_of_few(value):
             return self.found(value, "unchecked", "worked out")
         is_copied = not claims.is_hedged(self.text, value)
         near = self._slips.leaf_near(value, self.turn_at(value.start)) if is_copied else None
@@ -384,11 +396,11 @@ class Checker:
             return self._paid(value, turn)
         stating = self.index.stating(other, turn)
         if not stating:
-            return None
+            return self._in_scale(other, turn)
         fields, wrong = self.measures.in_its_unit(other, stating)
         if not fields:
             return self._mismatched(value, wrong)
-        return self._bind_reread(other, fields)
+        return self.found(value, "supported", "reread", *fields[:3])
 
     def _paid(self, value: Value, turn: int | None) -> StatementFinding | None:
         """`€17.99 at the baker's`, where the account has -17.99."""
@@ -399,13 +411,7 @@ class Checker:
         other = value._replace(readings=tuple(-one for one in value.readings))
         fields, _ = self.measures.in_its_unit(other, self.index.stating(other, turn))
         fields = [one for one in fields if is_outgoing(one)]
-        return self._bind_reread(other, fields) if fields else None
-
-    def _bind_reread(self, value: Value, fields: Sequence[Field]) -> StatementFinding:
-        bound = self.bind(value, self.outline.sentence_at(value.start), fields)
-        if bound.label in _SERVED_FLAGS:
-            return bound
-        return self.found(value, "supported", "reread", *(bound.fields or fields)[:3])
+        return self.found(value, "supported", "reread", *fields[:3]) if fields else None
 
     def _in_the_afternoon(self, value: Value, turn: int | None) -> list[Field]:
         """`6:15, 7:30 and 9:45 pm`: all of them are, though only the last one says so."""

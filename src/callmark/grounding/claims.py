@@ -95,6 +95,20 @@ _NOTHING_COUNTED = re.compile(
     r"(?!\s?[%€$£°]|[.,]\d|\w|\s(?!(?:y|et|ou|o|con|a|à|de|por|avec|pour|se|te|à)\s)\w)"
 )
 LAST_DAY = 31
+# `the 52-week high`: what a figure is taken over.
+_PERIOD_OF = re.compile(
+    r"-(?:day|week|month|year|hour|minute)\s(?:\w+\s)?"
+    r"(?:high|low|average|avg|mean|median|moving|rolling|range|window|trend|period|total|maximum"
+    r"|minimum|change|return|volatility|forecast)\b",
+    re.IGNORECASE,
+)
+# `a $10 bet would return $25`: an amount to reckon with.
+_ROUND = re.compile(r"[125]0{0,4}|[125],?000")
+_HYPOTHETICAL = re.compile(
+    r"\b(?:would|if you|bekäme|würde\w*|ergäbe\w*|kämen|serait|donnerait|auriez|sería\w*|daría\w*"
+    r"|obtendría\w*)\b",
+    re.IGNORECASE,
+)
 _SOME = re.compile(rf"\b(?:mid|low|high|early|late|upper|lower)[ -][{SIGNS}]?$", re.IGNORECASE)
 _NEARLY = re.compile(
     r"(?:\b(?:about|around|approx\w*\.?|roughly|nearly|almost|some|circa|ca\.|etwa|rund|gegen"
@@ -149,6 +163,15 @@ def why_not_claimed(outline: Outline, value: Value, sentence: Span) -> Unclaimed
         return "unchecked", "rough"
     if value.moments:
         return _of_moment(text, value, before)
+    return _of_manner(text, value, sentence)
+
+
+def _of_manner(text: str, value: Value, sentence: Span) -> Unclaimed | None:
+    """`the 52-week high`, `a $10 bet would return $25`."""
+    if value.text.isdecimal() and _PERIOD_OF.match(text, value.end):
+        return "unchecked", "period"
+    if _ROUND.fullmatch(value.text) and _HYPOTHETICAL.search(text, *sentence):
+        return "not_claimed", "example"
     return None
 
 

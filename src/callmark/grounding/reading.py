@@ -164,6 +164,9 @@ _MEASURED = frozenset(
     """.split()
 )
 _SCALE_LETTERS = {"k": 10**3, "t": 10**3, "m": 10**6, "mn": 10**6, "mio": 10**6, "bn": 10**9}
+_PER_ENERGY = frozenset(
+    "g kg co2 gco2 gco kgco2 ct cent eur usd gbp price cost tariff rate".split()
+)
 _PERIODS = frozenset("week wk weekly day daily month monthly year".split())
 _SCALES = {
     "thousand": 10**3, "thousands": 10**3, "k": 10**3, "million": 10**6, "millions": 10**6,
@@ -300,6 +303,8 @@ def unit_of_key(words: tuple[str, ...]) -> str:
         return scaled[1]
     if last in _PERIODS and len(words) > 1 and words[-2] in _NAMES:  # `open_hours_week`
         return _NAMES[words[-2]]
+    if dimension_of(_NAMES.get(last, "")) == "energy" and not _PER_ENERGY.isdisjoint(words[:-1]):
+        return ""  # `intensity_gCO2_kWh` is no energy
     if last == "min" and len(words) > 1 and _NOT_MINUTES.isdisjoint(words):
         return "min"
     if last in _KEY_CONTEXT:
@@ -481,7 +486,8 @@ def _merge(values: list[Value], words: list[Value]) -> list[Value]:
     if not words:
         return values
     merged: list[Value] = []
-    for value in sorted(values + words, key=lambda one: (one.start, one.end)):
+    # The longer of two that begin alike: `two hours and 46 minutes` holds `two`.
+    for value in sorted(values + words, key=lambda one: (one.start, -one.end)):
         if not merged or value.start >= merged[-1].end:
             merged.append(value)
     return merged
@@ -573,8 +579,24 @@ def _with_unit(text: str, value: Value, locale: str | None) -> Value:
     return value._replace(unit=unit, readings=readings)
 
 
+# `an hour and`, `two hours and`: how many, by the words of four languages.
+_HOURS_IN_WORDS = {
+    word: number
+    for number, words in enumerate(
+        """
+        an one eine una une/two zwei dos deux/three drei tres trois/four vier cuatro quatre
+        five fünf cinco cinq/six sechs seis/seven sieben siete sept/eight acht ocho huit
+        nine neun nueve neuf/ten zehn diez dix/eleven elf once onze/twelve zwölf doce douze
+        """.replace("quatre\n", "quatre/")
+        .replace("huit\n", "huit/")
+        .split("/"),
+        start=1,
+    )
+    for word in words.split()
+}
 _AN_HOUR_AND = re.compile(
-    r"\b(?:an|one|eine|una|une)\s(?:hour\sand|stunde\s(?:und)?|hora\sy|heure(?:\set)?)\s$",
+    rf"\b(?P<hours>{'|'.join(_HOURS_IN_WORDS)})\s"
+    r"(?:hours?\sand|stunden?\s(?:und)?|horas?\sy|heures?(?:\set)?)\s$",
     re.IGNORECASE,
 )
 
@@ -583,10 +605,11 @@ def _join_durations(text: str, values: list[Value]) -> list[Value]:
     """`1h 24m` and `1 hour and 24 minutes` are one value, in the smaller unit."""
     joined: list[Value] = []
     for value in values:
-        hour = _AN_HOUR_AND.search(text, max(0, value.start - 24), value.start)
+        hour = _AN_HOUR_AND.search(text, max(0, value.start - 28), value.start)
         if hour is not None and value.unit == "min" and 0 < value.readings[0] < 60 * SCALE:
             # `an hour and 45 minutes`
-            value = value._replace(start=hour.start(), readings=(60 * SCALE + value.readings[0],))
+            whole = 60 * SCALE * _HOURS_IN_WORDS[hour["hours"].casefold()]
+            value = value._replace(start=hour.start(), readings=(whole + value.readings[0],))
             value = value._replace(text=text[value.start : value.end])
             joined = [one for one in joined if one.end <= value.start]
         last = joined[-1] if joined else None

@@ -586,7 +586,19 @@ class RecordIndex:
         columns: dict[int, tuple[str, str]] = {}
         for _, total, path, key in self._column_sums:
             columns.setdefault(total, (path, key))
+        for total, _ in self.totals_of_records:
+            columns.setdefault(total, ("of a record", "all"))
         return columns
+
+    @once
+    def totals_of_records(self) -> list[tuple[int, frozenset[int]]]:
+        """`{"wind": 14400, "solar": 4800, "gas": 5100}`: what such records come to, and of what."""
+        found = []
+        for record in self.tree.records:
+            numbers = [one.number for one in record.fields if one.number is not None]
+            if len(numbers) > 2 and len(numbers) == len(record.fields):
+                found.append((sum(numbers), frozenset(numbers)))
+        return found
 
     @once
     def _column_sums(self) -> list[tuple[int, int, str, str]]:

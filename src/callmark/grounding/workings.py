@@ -43,6 +43,11 @@ MOST_TRIES = 400  # numbers of one answer that are looked at so closely
 BESIDE = 6  # numbers before one in its sentence
 CLOSE = 40  # characters around a number whose words say how it came about
 NEAR_TIME = 80  # characters between a time and how long before or after it something is
+_THE_REST = re.compile(
+    r"\b(?:other|rest|remain\w*|übrige\w*|restliche\w*|andere\w*|otro|resto|restante|autres?|reste)\b"
+    r"[^.;!?]{0,30}$",
+    re.IGNORECASE,
+)
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _YEARLY = re.compile(
     r"\b(?:month\w*|year\w*|annual\w*|monat\w*|jahr\w*|jährlich\w*|mes(?:es)?|mensual\w*|años?"
@@ -120,6 +125,7 @@ class Workings:
         self._line_ends: list[tuple[int, int]] = []
         self._money: dict[int, bool] = {}
         self._tries = 0
+        self.told: list[tuple[int, ResultRecord]] = []  # where the leaves of which record stand
 
     def is_money(self, value: Value) -> bool:
         known = self._money.get(value.start)
@@ -142,7 +148,9 @@ class Workings:
             return None
         if value.form.percent:
             return (
-                self._announced(value, sentence)
+                self._rest_of_hundred(value, sentence)
+                or self._share_of_all(value, sentence)
+                or self._announced(value, sentence)
                 or self._calculated(value, sentence)
                 or self._of_results(value, sentence)
             )
@@ -298,6 +306,29 @@ class Workings:
                 return worked
         return None
 
+    def _rest_of_hundred(self, value: Value, sentence: Span) -> Worked | None:
+        """`the other 95%`, after shares of 4% and 1%."""
+        if _THE_REST.search(self.text, sentence[0], value.start) is None:
+            return None
+        so_far = 0
+        for one in reversed([one for one in self.stated[-BESIDE:] if one.form.percent]):
+            so_far += one.readings[0]
+            if 100 * SCALE - so_far == value.readings[0]:
+                return Worked("rest", "what is left of 100%")
+        return None
+
+    def _share_of_all(self, value: Value, sentence: Span) -> Worked | None:
+        """What its sentence names, as a share of what all of its kind come to."""
+        totals = self.index.totals_of_records
+        parts = self._named(value, sentence) if totals else []
+        for whole, numbers in totals[:3]:
+            named = [part for part in parts if part in numbers]
+            for part in (*named[:NEAREST_TERMS], sum(set(named))):
+                found = share_of(self._wanted(value), part, [whole], FURTHER)
+                if found is not None:
+                    return worked_of(found)
+        return None
+
     def _one_step(
         self, value: Value, sentence: Span, wanted: Wanted, steps: Steps, *, is_announced: bool
     ) -> Worked | None:
@@ -389,8 +420,10 @@ class Workings:
     def _of_neighbours(self, value: Value, sentence: Span) -> list[int]:
         """All numbers of the one record that the values right before and after it are of."""
         turn, records = self.turn_at(value.start), dict[int, ResultRecord]()
-        before = [one for one in self.stated[-1:] if one.start >= sentence[0]]
-        for one in (*before, *self.values_after(value, sentence[1])[:1]):
+        for start, record in self.told[-1:]:
+            if start >= sentence[0]:
+                records[record.number] = record
+        for one in self.values_after(value, sentence[1])[:1]:
             fields = self.index.stating(one, turn)[:3]
             records.update((field.record.number, field.record) for field in fields)
         if len(records) != 1:
@@ -407,6 +440,8 @@ class Workings:
         recent = [one for one in self.stated[-BESIDE:] if one.start >= line.start - WIDE]
         parts = self._beside(value, sentence)[:3]
         totals = [total for part in parts for total in self._sums.totals_with(part)[:2]]
+        if len(self.index.columns) <= FEW_NUMBERS:
+            totals += self.index.columns
         others = [  # a total that the number is a part of explains nothing
             total for starts, total in self._starts_and_totals[:6] if value.start not in starts
         ]

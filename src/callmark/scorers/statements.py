@@ -37,6 +37,7 @@ from callmark.grounding.record_tree import (
     Field,
     RecordIndex,
     RecordTree,
+    key_stems,
     key_words,
     stem,
     texts_in,
@@ -61,6 +62,7 @@ _NEIGHBOURS = 8  # numbers on either side that are looked at for the nearest
 _OF_CLAUSES = frozenset(
     ("polarity", "deed", "hours", "state", "rank")
 )  # whose negations are part of them
+_OF_ANYTHING = frozenset(map(stem, "created updated modified made set".split()))
 _LONGEST_STATE = 40
 _STATE_WORD = re.compile(r"[^\W\d_]{4,}")
 SHORTEST_SEALED = 32  # characters
@@ -113,8 +115,7 @@ def check_statements(reading: TrialReading, registry: Registry) -> Statements:
     kept.sort(key=lambda one: (one.start, one.end, one.rule))
     if sum(one.rule == "value" for one in kept) >= FEWEST_LOOSE:
         known = KnownWords(reading.records, reading.said)
-        numbers = reading.records.numbers
-        kept = list(find_baseless(outline, kept, known, reading.turn_at, numbers))
+        kept = list(find_baseless(outline, kept, known, reading.turn_at, reading.records))
     return Statements(tuple(kept), tuple(_mark(reading, one) for one in kept))
 
 
@@ -601,7 +602,8 @@ def _deny(
 
 
 def _told_states(reading: TrialReading) -> Tells:
-    """Short texts of results, word by word: `status: cancelled` says that something was."""
+    """Short texts of results, word by word: `status: cancelled` says that something was, as does
+    the key of `amount_refunded: 299`. Everything was created and updated some day."""
     states: dict[str, list[Field]] = {}
     names: set[str] = set()
 
@@ -611,8 +613,12 @@ def _told_states(reading: TrialReading) -> Tells:
             for field in reading.records.tree.fields:
                 names.update(map(identifier_key, field.record.names))
                 if isinstance(field.value, str) and len(field.value) <= _LONGEST_STATE:
-                    for one in _STATE_WORD.findall(field.value):
-                        states.setdefault(stem(one), []).append(field)
+                    words = _STATE_WORD.findall(field.value)
+                    for one in {*words, *(part for word in words for part in key_words(word))}:
+                        states.setdefault(stem(one.casefold()), []).append(field)
+                if field.value:
+                    for one in set(key_stems(field.key)) - _OF_ANYTHING:
+                        states.setdefault(one, []).append(field)
         turn = reading.turn_at(sentence[0])
         said = {identifier_key(one) for one in _CODE.findall(reading.text, *sentence)} & names
         return any(
