@@ -229,12 +229,19 @@ class Checker:
         is_open = not is_tied and len(self.index.numbers) > claims.FEW
         if is_open and claims.may_be_worked_out(self.text, sentence, value):
             return self.found(value, "unchecked", "worked out")
-        if self.workings.is_reckoned_of_few(value):
+        if self._is_other_share(value) or self.workings.is_reckoned_of_few(value):
             return self.found(value, "unchecked", "worked out")
         is_copied = not claims.is_hedged(self.text, value)
         near = self._slips.leaf_near(value, self.turn_at(value.start)) if is_copied else None
         rule, fields = ("value", ()) if near is None else ("misread", (near,))
         return self.found(value, "unsupported", rule, *fields)
+
+    def _is_other_share(self, value: Value) -> bool:
+        """Worked out in a way that no rule follows: no leaf states a share, and no share of the
+        answer could be followed."""
+        if not value.form.percent or self.measures.has_shares:
+            return False
+        return not any(one.form.percent for one in self._remembered)
 
     def _is_small(self, value: Value) -> bool:
         if value.kind != "number" or not value.readings or value.form.percent:

@@ -296,6 +296,13 @@ _SCALE_KEYS = (*_UNIT_KEYS, ("einheit",), ("unidad",), ("unité",), ("unite",), 
 _CURRENCY_KEYS = (("currency",), ("ccy",), ("code",))
 _CENTS = frozenset("cent cents ct cts pence penny minor céntimos centimes rappen".split())
 # Whole numbers that are no amounts of money, whatever currency stands beside them.
+_SHARES = frozenset(
+    """
+    pct percent percentage share rate ratio discount margin probability chance humidity level
+    completion progress utilization usage interest apr apy yield tax vat fee prozent anteil quote
+    porcentaje tasa taux pourcentage
+    """.split()
+)
 _LEFT = frozenset(
     """
     balance saldo solde kontostand available disponible remaining net profit gain change delta
@@ -481,6 +488,16 @@ class Measures:
         is_so = is_named or (self._names_currency and field.key in self._whole_keys)
         self._cents[field.key] = is_so
         return is_so
+
+    @once
+    def has_shares(self) -> bool:
+        """Does any leaf state a share? Where none does, every share is worked out."""
+        return any(
+            not _SHARES.isdisjoint(key_words(one.key))
+            or (isinstance(one.value, str) and "%" in one.value)
+            or (isinstance(one.value, float) and 0 < abs(one.value) < 1)
+            for one in self._index.tree.fields
+        )
 
     @once
     def has_cents(self) -> bool:
