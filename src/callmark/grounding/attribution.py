@@ -37,6 +37,12 @@ _UNIT = re.compile(r"[ \u00a0-]?([^\W\d_]{1,12})")
 # hardly ever comes so near.
 MOST_DIGITS = 15
 # How likely a number out of the blue may be to lie so near to a leaf: 4 digits among 20 leaves.
+# What is reckoned is nobody's own.
+_WORKED_OUT = re.compile(
+    r"\b(?:works? out|would (?:cost|be|come|make)|in total|altogether|all told|adds? up|insgesamt"
+    r"|ergibt|au total|en total)\b",
+    re.IGNORECASE,
+)
 _LEFT = re.compile(
     r"\s(?:[^\W\d_]+\s){0,2}(?:left|remaining|free|available|open|more|übrig|frei|libres?|restant\w*"
     r"|disponibles?)\b",
@@ -192,14 +198,10 @@ class Attribution:
             )
         if not named and noun:
             named = binder.named_fields(subject, noun, value)
-        # A price under `5 days` is none of days, and `two subjects` are no `subject: 104-002`.
-        named = [
-            field
-            for field in named
-            if self._checker.measures.may_be_meant(value, field)
-            and not (value.kind == "number" and _CODE.fullmatch(str(field.value)))
-        ]
+        named = [field for field in named if self._may_hold(value, field)]
         if not named or any(self._checker.states(field, value) for field in named):
+            return None
+        if _WORKED_OUT.search(self._checker.text, *sentence):
             return None
         if Slips.is_slip(value, named[0]) and not self._checker.index.is_prose:
             return self._checker.found(value, "unsupported", "misread", named[0])
@@ -211,6 +213,14 @@ class Attribution:
                 value, "derived", total.rule, *total.fields, because=total.because
             )
         return self._checker.found(value, "misattributed", "binding", named[0])
+
+    def _may_hold(self, value: Value, field: Field) -> bool:
+        """A price under `5 days` is none of days, `two subjects` are no `subject: 104-002`, and 21%
+        of a battery no `battery_mah: 210`."""
+        if value.form.percent and abs(field.number or 0) > 100 * SCALE:
+            return False
+        is_code = value.kind == "number" and _CODE.fullmatch(str(field.value)) is not None
+        return self._checker.measures.may_be_meant(value, field) and not is_code
 
     def _is_left(self, value: Value, field: Field) -> bool:
         """`five spots left`, of 16 with 11 booked."""

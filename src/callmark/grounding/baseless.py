@@ -31,7 +31,7 @@ def _is_loose(one: StatementFinding, text: str, given: KnownDigits) -> bool:
     return (
         is_loose
         and "%" not in text[one.start : one.end + 1]
-        and not given.hold(text[one.start : one.end])
+        and not given.hold(one, text[one.start : one.end])
     )
 
 
@@ -46,7 +46,9 @@ class KnownDigits:
     def _digits(self) -> frozenset[str]:
         return frozenset(str(abs(number)).strip("0") for number in self._numbers)
 
-    def hold(self, text: str) -> bool:
+    def hold(self, one: StatementFinding, text: str) -> bool:
+        if one.is_within_reach:
+            return True
         digits = "".join(filter(str.isdecimal, text)).strip("0")
         return len(digits) > 1 and (digits in self._digits or self._is_coded(digits))
 

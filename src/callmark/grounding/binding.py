@@ -41,6 +41,13 @@ _LATER = re.compile(
     r"|avec|tandis|mais)\s",
     re.IGNORECASE,
 )
+_THAN = re.compile(
+    r"\b(?:than|als|compared (?:to|with)|versus|vs\.?|gegenüber"
+    r"|(?:más|menos|plus|moins)\b[^.;,]{0,20}\bque)\s"
+    r"(?:the\s|der\s|die\s|das\s|el\s|la\s|le\s)?[*_`\"“]{0,3}$",
+    re.IGNORECASE,
+)
+_NEAR_THAN = 34
 _NOT_ADJACENT = re.compile(rf"\d|{_APART.pattern}|(?:[^\W\d_]+\W+){{5}}", re.IGNORECASE)
 _LABELLED = re.compile(r"[\s>*•‣+–#-]*(?:\(?\d{1,3}[.)]\s)?[*_\"`]*[^\n:]{1,60}:[*_\"`]*(?:\s|$)")
 _QUANTITY = re.compile(r"[\d.,]+[ -]?(?P<unit>[^\W\d_]{1,12})")
@@ -263,7 +270,8 @@ class Binder:
             return RecordSubject(_most_specific([beside]), beside=True)
         for span in (self.outline.clause_at(value.start), sentence):
             near = self.outline.near(value, span)
-            found, loose = self._within(*near, value), self._loosely_within(*near, value)
+            found = self._spoken_of(self._within(*near, value))
+            loose = self._spoken_of(self._loosely_within(*near, value))
             later = _LATER.search(self.text, value.end, near[1])
             if later is not None:  # what is named there is spoken of there
                 found = [one for one in found if one.start < later.start()]
@@ -277,10 +285,10 @@ class Binder:
         before = (max(line.start, value.start - WIDE), value.start)
         places: list[Span] = [before] if head is None else [before, head]
         for place in places:
-            found = self._within(*place, value)
+            found = self._spoken_of(self._within(*place, value))
             if found:
                 return RecordSubject(_most_specific(found[-1:]), distant=is_prose)
-            loose = self._loosely_within(*place, value)
+            loose = self._spoken_of(self._loosely_within(*place, value))
             if loose:
                 return RecordSubject(_most_specific(loose[-1:]), loose=True, distant=is_prose)
         for start, end in self._above(line):
@@ -288,6 +296,14 @@ class Binder:
             if found:
                 return RecordSubject(_most_specific(found), inherited=True)
         return None
+
+    def _spoken_of(self, mentions: list[Mention]) -> list[Mention]:
+        """Without those that something else is compared with: `231 m higher than Mount Logan`."""
+        return [
+            one
+            for one in mentions
+            if _THAN.search(self.text, max(0, one.start - _NEAR_THAN), one.start) is None
+        ]
 
     def mentions_in(self, span: Span) -> list[Mention]:
         """What this part of the answer names records with, in its order."""
@@ -432,7 +448,7 @@ class Binder:
         found = self._within(start, value.start, value) + self._loosely_within(
             start, value.start, value
         )
-        last = max(found, key=lambda one: one.end, default=None)
+        last = max(self._spoken_of(found), key=lambda one: one.end, default=None)
         if last is None or _NOT_ADJACENT.search(self.text, last.end, value.start):
             return None
         return last

@@ -7,7 +7,7 @@ counted: a number that anything could have given is not explained."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
@@ -221,3 +221,33 @@ def _as_share(wanted: Wanted, near: Operands) -> Chained | None:
 def _chained(found: arithmetic.Sum) -> Chained:
     operands = " and ".join(map(decimal_text, found.operands))
     return Chained(found.rule, f"a {found.rule} of {operands}")
+
+
+MOST_REACHING = 14  # numbers of results from which two steps are tried
+_OFTEN_USED = (7, 8, 12, 24, 52, 60, 100, 365, 1000, 1024, 3600)  # by whoever reckons
+LARGEST = 10**15
+_SAME = 10**6  # two that differ by less than this part of them are one
+
+
+def is_within_reach(value: Value, numbers: Iterable[int], half: int) -> bool:
+    """Do two steps lead to the number from what short results hold, whatever they mean? Then it is
+    too early to say that it comes from nowhere."""
+    held = {abs(one) for one in numbers if one}
+    if not 0 < len(held) <= MOST_REACHING or not value.readings:
+        return False
+    if max(*held, abs(value.readings[0])) > LARGEST * SCALE:
+        return False
+    known = sorted(one / SCALE for one in held)
+    wanted, slack = abs(value.readings[0]) / SCALE, half / SCALE
+    first = set(known)
+    for one, other in combinations(known, 2):
+        first |= {one + other, abs(one - other), one * other, one / other, other / one}
+    for one in known:
+        first |= {one * other for other in _OFTEN_USED} | {one / other for other in _OFTEN_USED}
+    last = (*known, *map(float, _OFTEN_USED))
+    return any(
+        abs(one - wanted) <= max(slack, wanted / _SAME)
+        for before in first
+        for other in last
+        for one in (before, before + other, abs(before - other), before * other, before / other)
+    )

@@ -16,6 +16,7 @@ from callmark.grounding.binding import (
     is_like,
     is_named_by,
 )
+from callmark.grounding.chains import is_within_reach
 from callmark.grounding.field_words import Measures, SaidUnits, is_outgoing
 from callmark.grounding.further import FurtherWorkings
 from callmark.grounding.match import Said
@@ -39,10 +40,6 @@ NEAR_STATED = 4  # numbers before one that may be the same in another unit
 SMALL = 13  # a whole number below it stands in every result
 _SERVED_FLAGS: frozenset[StatementLabel] = frozenset(("misattributed", "wrong_field"))
 _SHORT_CODE = re.compile(r"[A-Za-z]{1,3}\d{1,3}")
-NOON = 12
-_NEAR_CLOCK = 120
-_AFTERNOON = re.compile(r"\d\s?p\.?m\b", re.IGNORECASE)
-_MORNING = re.compile(r"\s?[ap]\.?m\b", re.IGNORECASE)
 _OF_SO_MANY = re.compile(r"\s(?:out )?of\s(?:[^\W\d_]+\s){0,3}\d[\d.,]*\s?([^\W\d_]{1,12})\b")
 _OF = re.compile(r"\s(?:of|out of|von|der|de|des|sur|aus)\s", re.IGNORECASE)
 _SUFFIX = re.compile(
@@ -61,6 +58,7 @@ class StatementFinding(Frozen, frozen=True):
     rule: str
     fields: tuple[Field, ...] = ()
     because: str = ""
+    is_within_reach: bool = False  # of what short results hold, by two steps of any kind
 
 
 Named = Callable[[str, int | None], bool]  # a name, by its key, and the turn that says it
@@ -229,12 +227,15 @@ class Checker:
         is_open = not is_tied and len(self.index.numbers) > claims.FEW
         if is_open and claims.may_be_worked_out(self.text, sentence, value):
             return self.found(value, "unchecked", "worked out")
-        if self._is_other_share(value) or self.workings.is_reckoned_of_few(value):
+        is_unclear = value.start in self.workings.unclear
+        if is_unclear or self._is_other_share(value) or self.workings.is_reckoned_of_few(value):
             return self.found(value, "unchecked", "worked out")
         is_copied = not claims.is_hedged(self.text, value)
         near = self._slips.leaf_near(value, self.turn_at(value.start)) if is_copied else None
-        rule, fields = ("value", ()) if near is None else ("misread", (near,))
-        return self.found(value, "unsupported", rule, *fields)
+        is_reached = is_within_reach(value, self.index.numbers, arithmetic.half_unit(value))
+        if near is None or is_reached:
+            return self.found(value, "unsupported", "value")._replace(is_within_reach=is_reached)
+        return self.found(value, "unsupported", "misread", near)
 
     def _is_other_share(self, value: Value) -> bool:
         """Worked out in a way that no rule follows: no leaf states a share, and no share of the
@@ -342,6 +343,9 @@ class Checker:
             if cents:
                 return self._bind_converted(value, cents, 100)
         half = arithmetic.half_unit(value)
+        rounding = arithmetic.rounding_of(value, *words_around(self.text, value))
+        if rounding is not None and rounding.is_hedged:  # `roughly 20,300 feet`
+            half = max(half, (rounding.high - rounding.low) // 2)
         field = self.measures.converted(value, half)
         if field is not None and field.counts_for(turn):
             return self.found(value, "converted", "unit", field)
@@ -396,8 +400,9 @@ class Checker:
         window = self.index.window_at(value) if value.kind == "moment" else None
         if window is not None and window.counts_for(turn):
             return self.found(value, "supported", "reread", window)
-        if value.kind == "moment" and (later := self._in_the_afternoon(value, turn)):
-            return self.found(value, "supported", "reread", *later[:3])
+        later = claims.read_in_the_afternoon(self.text, value)
+        if later is not None and (stating := self.index.stating(later, turn)):
+            return self.found(value, "supported", "reread", *stating[:3])
         other = read_otherwise(self.text, value, is_listed=self.binder.is_in_list(value))
         if other is None:
             return self._paid(value, turn)
@@ -419,17 +424,6 @@ class Checker:
         fields, _ = self.measures.in_its_unit(other, self.index.stating(other, turn))
         fields = [one for one in fields if is_outgoing(one)]
         return self.found(value, "supported", "reread", *fields[:3]) if fields else None
-
-    def _in_the_afternoon(self, value: Value, turn: int | None) -> list[Field]:
-        """`6:15, 7:30 and 9:45 pm`: all of them are, though only the last one says so."""
-        moment = value.moments[0] if value.moments else None
-        if moment is None or moment.hour is None or not 0 < moment.hour < NOON:
-            return []
-        near = self.text[max(0, value.start - _NEAR_CLOCK) : value.end + _NEAR_CLOCK]
-        if _AFTERNOON.search(near) is None or _MORNING.match(self.text, value.end):
-            return []
-        later = (moment._replace(hour=moment.hour + NOON),)
-        return self.index.stating(value._replace(moments=later), turn)
 
     def _rounded(self, value: Value, sentence: Span) -> StatementFinding | None:
         if value.kind != "number" or not value.readings:

@@ -311,3 +311,20 @@ def without_whole_texts(fields: Sequence[Field]) -> Sequence[Field]:
     """A text that is a table states what its rows state: the rows say of what."""
     told = {field.call for field in fields if field.key}
     return [field for field in fields if field.key or field.call not in told]
+
+
+NOON = 12
+_NEAR_CLOCK = 120
+_AFTERNOON = re.compile(r"\d\s?p\.?m\b", re.IGNORECASE)
+_MORNING = re.compile(r"\s?[ap]\.?m\b", re.IGNORECASE)
+
+
+def read_in_the_afternoon(text: str, value: Value) -> Value | None:
+    """`6:15, 7:30 and 9:45 pm`: all of them are, though only the last one says so."""
+    moment = value.moments[0] if value.moments else None
+    if moment is None or moment.hour is None or not 0 < moment.hour < NOON:
+        return None
+    near = text[max(0, value.start - _NEAR_CLOCK) : value.end + _NEAR_CLOCK]
+    if _AFTERNOON.search(near) is None or _MORNING.match(text, value.end):
+        return None
+    return value._replace(moments=(moment._replace(hour=moment.hour + NOON),))

@@ -50,6 +50,7 @@ _NOT_NAMING = frozenset("origin destination city status type state country first
 _DIGIT = re.compile(r"\d")
 # `30` of `downloads_30d`, and no part of an identifier.
 _KEY_NUMBER = re.compile(r"(?:[A-Za-z][A-Za-z_]*?_?)?(\d{2,5})(?:[A-Za-z_]+)?")
+_ISO_DURATION = re.compile(r"PT(?:(\d{1,2})H)?(?:(\d{1,2})M)?(?:(\d{1,2})S)?")
 _LEAST_EPOCH = 10**9 * SCALE
 # Words of keys whose large numbers are seconds, or milliseconds, since 1970.
 _OF_TIME = frozenset(
@@ -453,6 +454,10 @@ class RecordIndex:
                 self._add_value(one, field)
         for moment in moments_elsewhere(text):
             self._add_moment(moment, field)
+        lasting = _ISO_DURATION.fullmatch(text) if text.startswith("PT") else None
+        if lasting is not None:  # `3:28:15` for `PT3H28M15S`
+            hour, minute, second = (int(one or 0) for one in lasting.groups())
+            self._add_moment(Moment(hour=hour, minute=minute, second=second), field)
         if len(text) <= _SHORT and _DIGIT.search(text):
             _note(self.identifiers, identifier_key(text), field)
             shape = shape_of(text)

@@ -3,6 +3,7 @@ answer states and the results hold."""
 
 from __future__ import annotations
 
+import math
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
@@ -126,6 +127,7 @@ class Workings:
         self._money: dict[int, bool] = {}
         self._tries = 0
         self.told: list[tuple[int, ResultRecord]] = []  # where the leaves of which record stand
+        self.unclear: set[int] = set()  # may have been worked out, and may not: so would much else
 
     def is_money(self, value: Value) -> bool:
         known = self._money.get(value.start)
@@ -351,6 +353,10 @@ class Workings:
             found = work_out(wanted, operands, steps, at_most)
             if found is not None and not self._is_digit_apart(value, found):
                 return worked_of(found)
+            if is_announced and more == self._in_record and wanted.low > 0:
+                found = work_out(wanted, operands, steps, math.inf)
+                if found is not None and not self._is_digit_apart(value, found):
+                    self.unclear.add(value.start)
         return None
 
     def _cues(self, value: Value, sentence: Span) -> str:
