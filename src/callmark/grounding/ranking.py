@@ -501,11 +501,12 @@ class Tallies:
         return found if sum(map(len, found.values())) <= MOST_COLUMNS else {}
 
     def wrong_in(self, outline: Outline) -> Iterator[WrongTally]:
-        if not self._columns:
-            return
         words = _NUMBER_WORDS & outline.words
         digits = [one.start() for one in _DIGITS.finditer(outline.text)]
         places = sorted((*digits, *outline.places_of(words)))
+        is_labelled = _LABELLED.search(outline.text) is not None
+        if not (places or is_labelled) or not self._columns:
+            return
         for found in _find_at(_TALLY, outline.text, places):
             sentence = outline.sentence_at(found.start())
             at = found.start("number")
@@ -518,7 +519,7 @@ class Tallies:
 
         if not self._kinds:
             return
-        labels = _LABEL.finditer(outline.text) if _LABELLED.search(outline.text) else ()
+        labels = _LABEL.finditer(outline.text) if is_labelled else ()
         for found in (*labels, *_find_at(_KIND_OF, outline.text, places)):
             wrong = self._kind(found)
             line = outline.line_at(found.start("number"))

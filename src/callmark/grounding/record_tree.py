@@ -54,13 +54,18 @@ _LETTER = re.compile(r"[^\W\d_]")
 _PERIOD = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)|(?<![^\W\d_])(?:Q[1-4]|H[12]|W\d\d)(?!\w)", re.I)
 _LETTERS = re.compile(r"[^\W\d_]{4}")
 
+_SUFFIXED = (
+    *("'", "s", "y", "e", "i", "ed", "ing", "al", "ful", "ll", "er", "ator", "ion", "ant", "ent"),
+    *("ism", "ic"),
+)
 _stem = snowballstemmer.stemmer("english").stemWord
 
 
 @lru_cache(maxsize=1 << 16)
 def stem(word: str) -> str:
     folded = word.casefold()
-    if folded[-1:].isdecimal():  # no suffix ends so; and no two answers have the same numbers
+    # No suffix ends so: half of all words, and no two answers have the same numbers.
+    if folded[-1:].isdecimal() or not (folded.endswith(_SUFFIXED) or folded[:1] == "'"):
         return folded
     stemmed: str = _stem(folded)
     return stemmed

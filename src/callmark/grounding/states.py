@@ -443,9 +443,13 @@ class KindFields:
     def __init__(self, index: RecordIndex, words: frozenset[str]) -> None:
         self._fields: dict[tuple[str, ...], list[Field]] = {}
         self._lengths: dict[str, set[int]] = {}
+        columns: dict[str, tuple[str, ...]] = {}
+        self._uneven: set[str] = set()  # keys under which different things stand
         for field in index.tree.fields:
             if isinstance(field.value, str):
                 name = words_of_kind(field.key, field.value)
+                if name and columns.setdefault(field.key, name) != name:
+                    self._uneven.add(field.key)
                 if name and words.issuperset(name):
                     known = self._fields.setdefault(name, [])
                     if len(known) <= MOST_OF_TEXT:
@@ -460,9 +464,15 @@ class KindFields:
             sentence = outline.sentence_at(start)
             turn = turn_at(start)
             fields = [field for field in fields if field.counts_for(turn)]
-            if not fields or len(fields) > MOST_OF_TEXT or outline.is_proposed(sentence):
+            # Where nothing else stands under its key, nothing else can be meant.
+            is_one_key = len({field.key for field in fields}) == 1 and fields[0].key in self._uneven
+            if not is_one_key or len(fields) > MOST_OF_TEXT or outline.is_proposed(sentence):
                 continue
             place = Value(start, end, "quote", outline.text[start:end])
+            if _is_topic(outline, place) or _UNSURE.search(
+                outline.text, *outline.near(place, outline.clause_at(start))
+            ):
+                continue
             subject = _subject(binder, place, sentence)
             if subject is None or subject.distant:
                 continue
@@ -494,15 +504,9 @@ class KindFields:
         subject: RecordSubject,
         fields: Sequence[Field],
     ) -> SaidKind | None:
-        clause = outline.clause_at(place.start)
         kin = find_kin(fields, subject)
         if kin is not None or find_joined(fields, subject) is not None:
             return None
-        if _is_topic(outline, place):
-            return None
-        if _UNSURE.search(outline.text, *outline.near(place, clause)):
-            return None
-        keys = {field.key for field in fields}
         own = [
             one
             for record in subject.records[:NEAREST]
@@ -511,7 +515,7 @@ class KindFields:
             and words_of_kind(one.key, one.value)
             and any(_is_same_column(one, other) for other in fields[:NEAREST])
         ]
-        if not 0 < len(own) <= MOST_OWN or len(keys) != 1:
+        if not 0 < len(own) <= MOST_OWN:
             return None
         said = fold(outline.text[slice(*outline.near(place, sentence))])
         if any(_holds(said, str(one.value)) for one in own):
