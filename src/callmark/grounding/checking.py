@@ -371,7 +371,12 @@ class Checker:
             return self.found(value, "supported", "reread", window)
         if value.kind == "moment" and (later := self._in_the_afternoon(value, turn)):
             return self.found(value, "supported", "reread", *later[:3])
-        other = read_otherwise(self.text, value, is_listed=self.binder.is_in_list(value))
+        other = read_otherwise(
+            self.text,
+            value,
+            is_listed=self.binder.is_in_list(value),
+            may_be_less=self.index.may_be_less(value),
+        )
         stating = self.index.stating(other, turn) if other is not None else []
         if other is None or not stating:
             return None
@@ -562,7 +567,7 @@ class Checker:
         if is_word or not all(is_one_value(one.value, value.kind) for one in fields):
             return None
         near = self.outline.near(value, self.outline.line_at(value.start).span)
-        if TOLD_CHANGE.search(self.text, *self.outline.near(value, sentence)):
+        if self.outline.finds(TOLD_CHANGE, *self.outline.near(value, sentence)):
             return None
         others = list(self.values_around(value, near))
         around = [(one.start, one.end) for one in others]

@@ -75,7 +75,7 @@ class FoundMoment(Frozen, frozen=True):
 
 # All of these are matched at the start of a run of digits that no digit, letter or separator
 # precedes; which of them are tried depends on the character after that run.
-_DIGITS = re.compile(r"\d+")
+_DIGITS = re.compile(r"\d\d*")  # not `\d+`: only what begins with one character is found quickly
 # A second date may follow a hyphen, and `/05-13` the first of `2024-05-06/05-13`.
 _ISO = re.compile(
     r"(?P<y>\d{4})(?P<sep>[-/.])(?P<m>\d{1,2})(?P=sep)(?P<d>\d{1,2})"

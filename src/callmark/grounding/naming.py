@@ -236,6 +236,12 @@ TITLED = re.compile(
     r"\b(?:Dr|Mr|Mrs|Ms|Mx|Prof|Frau|Herrn?|Sra?|Señora?|Mme|Mlle|Monsieur|Madame|Doctor|Captain|Nurse)"
     rf"\.?[ ](?P<name>{_CAPITAL}(?:[ ]{_CAPITAL}){{0,2}})"
 )
+_TITLES = frozenset(
+    """
+    dr mr mrs ms mx prof frau herr herrn sr sra señor señora mme mlle monsieur madame doctor captain
+    nurse
+    """.split()
+)
 _CAPITALISED = re.compile(rf"(?<![\w/@.’'-]){_CAPITAL}(?![\w@/-])")
 _HEADING = re.compile(r"\s*(?:#{1,6}\s|\*\*[^*\n]{1,60}\*\*:?\s*$)")
 # Of places many names have a word in common.
@@ -269,6 +275,10 @@ _PEOPLE = frozenset(
     teacher student nurse technician inspector broker buyer seller holder first last full
     """.split()
 )
+
+
+def may_be_titled(outline: Outline) -> bool:
+    return not _TITLES.isdisjoint(outline.words)
 
 
 class Misnamed(NamedTuple):
@@ -393,7 +403,7 @@ class GivenNames:
 
     def _titled(self, outline: Outline) -> Iterator[Misnamed]:
         """`Dr. Voss`, of whom no text speaks."""
-        for found in TITLED.finditer(outline.text):
+        for found in TITLED.finditer(outline.text) if may_be_titled(outline) else ():
             words = _NAME_WORD.findall(found["name"])
             if words and all(map(self._is_unknown, words)):
                 yield Misnamed(*found.span(), self._misspelt(words[-1]))

@@ -7,6 +7,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import accumulate
 from typing import NamedTuple
 
 from callmark.grounding import field_words
@@ -421,7 +422,7 @@ MOST_COLUMNS = 300  # of all lists; which of more is meant?
 MOST_KINDS = 12  # texts under one key that are kinds of something
 LONGEST = 30  # characters of such a text
 _NUMBER_WORDS = frozenset(NUMBER_WORDS) - {"dozen"}
-_DIGITS = re.compile(r"\d+(?=\s)")
+_DIGITS = re.compile(r"\d\d*(?=\s)")
 _NUMBER = "|".join(sorted(_NUMBER_WORDS, key=len, reverse=True))
 _OF_SO_MANY = re.compile(
     r"\b(?:out\s)?of\s(?:the|his|her|its|their|your|our|my|those|these)\s$", re.IGNORECASE
@@ -519,7 +520,8 @@ class Tallies:
 
         if not self._kinds:
             return
-        labels = _LABEL.finditer(outline.text) if is_labelled else ()
+        begins = accumulate((len(one) + 1 for one in outline.text.split("\n")[:-1]), initial=0)
+        labels = _find_at(_LABEL, outline.text, begins) if is_labelled else ()
         for found in (*labels, *_find_at(_KIND_OF, outline.text, places)):
             wrong = self._kind(found)
             line = outline.line_at(found.start("number"))

@@ -441,6 +441,11 @@ class RecordIndex:
     def _ordered(self) -> list[int]:
         return sorted(self.numbers)
 
+    def may_be_less(self, value: Value) -> bool:
+        """Could a leaf state this number with a minus sign, or as a name?"""
+        is_name = value.text in self.identifiers or value.text in self.years
+        return is_name or (bool(self._ordered) and self._ordered[0] <= TOLERANCE)
+
     def _add_text(self, text: str, field: Field) -> None:
         for value in read_leaf(text):
             for one in flat((value,)) if value.inner else (value,):

@@ -23,7 +23,7 @@ from callmark.grounding.record_tree import (
     stem,
 )
 from callmark.grounding.siblings import words_of_name
-from callmark.grounding.spans import Outline, Span
+from callmark.grounding.spans import Cue, Outline, Span
 from callmark.grounding.text import STOP_WORDS, Frozen, fold, lower, place_words
 from callmark.grounding.values import Value
 
@@ -389,7 +389,7 @@ _FREE = frozenset(
     """.split()
 )
 # What is compared, wished for, left open or changed is not said of a record.
-_UNSURE = re.compile(
+_UNSURE = Cue(
     r"\b(?:from|instead|chang\w+|swap\w*|updat\w+|mov(?:e|ed|ing)|exchang\w+|replac\w+|new"
     r"|previous\w*"
     r"|originally|versus|vs|compared|differen\w+|upgrad\w+|downgrad\w+|convert\w*|switched"
@@ -401,7 +401,15 @@ _UNSURE = re.compile(
     r"|close to|next to|towards|via|rather|except|excluding|besides|eligible|also"
     r"|oder|nicht|kein\w*|als|statt|wenn|o|sin|ni|otro|otra|si|ou|pas|sans|autre|que)\b"
     r"|n['’]t\b|->|→|➝|\?",
-    re.IGNORECASE,
+    """
+    from instead chang* swap* updat* mov* exchang* replac* new previous* originally versus vs
+    compared differen* upgrad* downgrad* convert* switched switching select* cho* than like
+    unlike similar or either neither nor other others another both every any no not never
+    without if whether unless would could should may might prefer* want* ask* request* look*
+    need* filter* search* near nearby close next towards via rather except excluding besides
+    eligible also oder nicht kein* als statt wenn o sin ni otro otra si ou pas sans autre que
+    """,
+    "n't n’t -> → ➝ ?",
 )
 # What follows one of these is said of what stands before it: `Piranesi, in the Auditorium`.
 _SAID_OF = re.compile(
@@ -469,8 +477,8 @@ class KindFields:
             if not is_one_key or len(fields) > MOST_OF_TEXT or outline.is_proposed(sentence):
                 continue
             place = Value(start, end, "quote", outline.text[start:end])
-            if _is_topic(outline, place) or _UNSURE.search(
-                outline.text, *outline.near(place, outline.clause_at(start))
+            if _is_topic(outline, place) or outline.finds(
+                _UNSURE, *outline.near(place, outline.clause_at(start))
             ):
                 continue
             subject = _subject(binder, place, sentence)

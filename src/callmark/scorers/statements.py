@@ -23,7 +23,7 @@ from callmark.grounding.deeds import (
     writes,
 )
 from callmark.grounding.match import Said, Utterance, cut_value
-from callmark.grounding.naming import NAMES, TITLED, GivenNames, KnownWords, find_unnamed
+from callmark.grounding.naming import NAMES, GivenNames, KnownWords, find_unnamed, may_be_titled
 from callmark.grounding.negation import grammar_of
 from callmark.grounding.polar_keys import SHORT_ANSWER, YES_OR_NO, root
 from callmark.grounding.polarity import PolarFields
@@ -169,7 +169,7 @@ def _check_wording(
         yield from _check_comparisons(outline, values)
     if index.describes:
         yield from _check_names(outline, KnownWords(index, reading.said))
-    if NAMES.search(reading.text) or TITLED.search(reading.text):
+    if NAMES.search(reading.text) or may_be_titled(outline):
         names = GivenNames(index.tree, KnownWords(index, reading.said))
         yield from _check_given_names(reading, outline, names)
 
