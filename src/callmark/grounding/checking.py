@@ -79,6 +79,7 @@ class Checker:
         self.text = outline.text
         self.outline = outline
         self.values = values
+        self._starts = [value.start for value in values]
         self.index = index
         self.binder = binder
         self.said = said
@@ -608,7 +609,7 @@ class Checker:
 
     def values_around(self, value: Value, span: Span) -> Iterator[Value]:
         """The other values of the span, those near it."""
-        at = bisect_left(self.values, value.start, key=lambda one: one.start)
+        at = bisect_left(self._starts, value.start)
         for one in self.values[max(0, at - 3) : at + 4]:
             if one is not value and span[0] <= one.start and one.end <= span[1]:
                 yield one

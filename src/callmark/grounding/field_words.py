@@ -268,6 +268,8 @@ def _find_other(
     further off, by which this one may be named."""
     scope = scope_of(field)
     own = words_of(field, scope)
+    if own <= also:  # it is named itself; nearly always
+        return None
     best: list[NamedField] = []
     most = 0
     for other in beside(field):

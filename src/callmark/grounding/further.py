@@ -197,7 +197,7 @@ class FurtherWorkings(Workings):
         if (grouped := self.find_grouped(value, sentence)) is not None:
             return grouped
         line = self.outline.line_at(value.start)
-        at = bisect_left(self.values, value.start, key=lambda one: one.start)
+        at = bisect_left(self._starts, value.start)
         before = self.values[max(0, at - BESIDE) : at]
         close = [one for one in reversed(before) if one.start >= line.start - CLOSE]
         close += self.values_after(value, line.end)[:5]
@@ -327,7 +327,7 @@ class FurtherWorkings(Workings):
         if value.kind != "number" or not value.readings:
             return None
         line = self.outline.line_at(value.start)
-        at = bisect_left(self.values, line.start, key=lambda one: one.start)
+        at = bisect_left(self._starts, line.start)
         beside = [one for one in self.values[at : at + MOST_NEAR] if one.start < line.end]
         shares = [abs(one.readings[0]) for one in beside if one.form.percent and one.readings]
         wholes = readings_of(one for one in beside if one.start != value.start)
@@ -529,7 +529,7 @@ class FurtherWorkings(Workings):
         return self._reckoning.time(wanted, near._replace(beside=times, spans=spans), [])
 
     def _around_moment(self, value: Value, sentence: Span) -> Around:
-        at = bisect_left(self.values, value.start, key=lambda one: one.start)
+        at = bisect_left(self._starts, value.start)
         near = [*self.values[max(0, at - BESIDE) : at], *self.values[at + 1 : at + 3]]
         start, end = self.outline.near(value, self.outline.line_at(value.start).span)
         close = [one for one in near if one.start >= start - WIDE]

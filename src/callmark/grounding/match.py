@@ -43,7 +43,7 @@ from callmark.grounding.text import (
     token_pattern,
 )
 from callmark.grounding.values import PARTIAL_DIGITS, Value, ends_in, identifier_key, values_of
-from callmark.records.jsontext import Json, well_formed
+from callmark.records.jsontext import Json, cut_value
 from callmark.records.results import Match, ValueMark
 from callmark.records.statements import StatementLabel
 from callmark.records.trace import read_inside
@@ -108,12 +108,12 @@ class Said:
         return self._numbers, self._moments
 
     def holds_key(self, key: str, turn: int | None) -> bool:
-        self._index()
+        self._index_names()
         at = self._keys.get(key)
         return at is not None and is_earlier(at, turn)
 
     def holds_ending(self, digits: str, turn: int | None) -> bool:
-        self._index()
+        self._index_names()
         if self._endings is None:
             self._endings = {}
             for key, at in self._keys.items():
@@ -155,8 +155,12 @@ class Said:
                 _note(self._numbers, number, turn)
             for moment in read.moments:
                 self._add_moment(moment, turn)
+
+    def _index_names(self) -> None:
+        self._index()
         for turn, name in self._names:
             _note(self._keys, identifier_key(name), turn)
+        self._names = ()
 
     def _add_moment(self, moment: Moment, turn: int) -> None:
         for key in moment_keys(moment):
@@ -691,10 +695,3 @@ class Grounder:
 
 def _token_starts(folded: str) -> list[int]:
     return [one.start() for one in token_pattern(folded).finditer(folded)]
-
-
-def cut_value(value: Json, longest: int = 200) -> Json:
-    """A leaf's value as a match records it: long texts are cut."""
-    if not isinstance(value, str):
-        return value
-    return well_formed(value if len(value) <= longest else value[: longest - 1] + "…")

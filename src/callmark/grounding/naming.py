@@ -236,7 +236,7 @@ TITLED = re.compile(
     r"\b(?:Dr|Mr|Mrs|Ms|Mx|Prof|Frau|Herrn?|Sra?|Señora?|Mme|Mlle|Monsieur|Madame|Doctor|Captain|Nurse)"
     rf"\.?[ ](?P<name>{_CAPITAL}(?:[ ]{_CAPITAL}){{0,2}})"
 )
-_TITLES = frozenset(
+TITLES = frozenset(
     """
     dr mr mrs ms mx prof frau herr herrn sr sra señor señora mme mlle monsieur madame doctor captain
     nurse
@@ -275,10 +275,6 @@ _PEOPLE = frozenset(
     teacher student nurse technician inspector broker buyer seller holder first last full
     """.split()
 )
-
-
-def may_be_titled(outline: Outline) -> bool:
-    return not _TITLES.isdisjoint(outline.words)
 
 
 class Misnamed(NamedTuple):
@@ -403,7 +399,7 @@ class GivenNames:
 
     def _titled(self, outline: Outline) -> Iterator[Misnamed]:
         """`Dr. Voss`, of whom no text speaks."""
-        for found in TITLED.finditer(outline.text) if may_be_titled(outline) else ():
+        for found in TITLED.finditer(outline.text) if TITLES & outline.words else ():
             words = _NAME_WORD.findall(found["name"])
             if words and all(map(self._is_unknown, words)):
                 yield Misnamed(*found.span(), self._misspelt(words[-1]))

@@ -7,7 +7,6 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import accumulate
 from typing import NamedTuple
 
 from callmark.grounding import field_words
@@ -505,8 +504,8 @@ class Tallies:
         words = _NUMBER_WORDS & outline.words
         digits = [one.start() for one in _DIGITS.finditer(outline.text)]
         places = sorted((*digits, *outline.places_of(words)))
-        is_labelled = _LABELLED.search(outline.text) is not None
-        if not (places or is_labelled) or not self._columns:
+        colons = [one.start() for one in _LABELLED.finditer(outline.text)]
+        if not (places or colons) or not self._columns:
             return
         for found in _find_at(_TALLY, outline.text, places):
             sentence = outline.sentence_at(found.start())
@@ -520,8 +519,8 @@ class Tallies:
 
         if not self._kinds:
             return
-        begins = accumulate((len(one) + 1 for one in outline.text.split("\n")[:-1]), initial=0)
-        labels = _find_at(_LABEL, outline.text, begins) if is_labelled else ()
+        lines = dict.fromkeys(outline.text.rfind("\n", 0, at) + 1 for at in colons)
+        labels = _find_at(_LABEL, outline.text, lines)
         for found in (*labels, *_find_at(_KIND_OF, outline.text, places)):
             wrong = self._kind(found)
             line = outline.line_at(found.start("number"))

@@ -203,7 +203,12 @@ class RecordTree:
         found: dict[str, ResultRecord | None] = {}
         for field in self.fields:
             value = field.value
-            if isinstance(value, str) and len(value) <= LONGEST_CODE and _CODED.fullmatch(value):
+            if (
+                isinstance(value, str)
+                and "A" <= value[:1] <= "Z"
+                and len(value) <= LONGEST_CODE
+                and _CODED.fullmatch(value)
+            ):
                 known = found.setdefault(value, field.record)
                 if known is not field.record:
                     found[value] = None
@@ -400,9 +405,9 @@ class RecordIndex:
         self._minutes: dict[tuple[int | None, ...], list[tuple[Moment, Field]]] = {}
         self.shapes: dict[str, Field] = {}
         self.years: dict[str, list[Field]] = {}
-        self.keys = {identifier_key(key) for key in tree.keys}
         self.has_bare = self._has_echoes = False
-        for record in tree.records:
+        has_days = any(map(_DATED_KEY.match, tree.keys))
+        for record in tree.records if has_days else ():
             if record.fields and _DATED_KEY.match(record.key):
                 self._add_text(record.key, record.fields[0])
         for field in tree.fields:
@@ -410,7 +415,7 @@ class RecordIndex:
                 self.has_bare = True
             if field.echo:
                 self._has_echoes = True
-            if _DATED_KEY.match(field.key):  # `"rates": {"2026-11-09": 198.42}`
+            if has_days and _DATED_KEY.match(field.key):  # `"rates": {"2026-11-09": 198.42}`
                 self._add_text(field.key, field)
             if field.number is not None:
                 _note(self.numbers, field.number, field)
@@ -420,6 +425,10 @@ class RecordIndex:
     def names_a_key(self, key: str) -> bool:
         """`PM2.5` where a key is `pm2_5` or `pm25_ugm3`."""
         return key in self.keys or _bare(key) in self._key_words
+
+    @once
+    def keys(self) -> frozenset[str]:
+        return frozenset(map(identifier_key, self.tree.keys))
 
     @once
     def numbers_of_keys(self) -> frozenset[str]:

@@ -102,6 +102,7 @@ class Workings:
         self.text = outline.text
         self.outline = outline
         self.values = values
+        self._starts = [value.start for value in values]
         self.index = index
         self.said = said
         self.turn_at = turn_at
@@ -521,7 +522,7 @@ class Workings:
 
     def _days_apart(self, value: Value, minutes: int) -> Worked | None:
         """`48 hours before`, of two days that stand beside it."""
-        at = bisect_left(self.values, value.start, key=lambda one: one.start)
+        at = bisect_left(self._starts, value.start)
         near = self.values[max(0, at - 2 * BESIDE) : at + 4]
         days = [one.moments[0] for one in near if one.moments and one.moments[0].has_day]
         for first, last in combinations(days, 2):
@@ -557,7 +558,7 @@ class Workings:
         return None
 
     def _moments_beside(self, value: Value) -> list[Value]:
-        at = bisect_left(self.values, value.start, key=lambda one: one.start)
+        at = bisect_left(self._starts, value.start)
         near = [*self.values[max(0, at - BESIDE) : at], *self.values[at + 1 : at + 4]]
         return [
             one
@@ -601,7 +602,7 @@ class Workings:
         return bool(one.readings) and self.is_money(one) == self.is_money(other)
 
     def values_after(self, value: Value, end: int) -> list[Value]:
-        at = bisect_left(self.values, value.end, key=lambda one: one.start)
+        at = bisect_left(self._starts, value.end)
         found: list[Value] = []
         while at < len(self.values) and self.values[at].start < end and len(found) < 6:
             found.append(self.values[at])

@@ -22,8 +22,8 @@ from callmark.grounding.deeds import (
     find_deeds,
     writes,
 )
-from callmark.grounding.match import Said, Utterance, cut_value
-from callmark.grounding.naming import NAMES, GivenNames, KnownWords, find_unnamed, may_be_titled
+from callmark.grounding.match import Said, Utterance
+from callmark.grounding.naming import NAMES, TITLES, GivenNames, KnownWords, find_unnamed
 from callmark.grounding.negation import grammar_of
 from callmark.grounding.polar_keys import SHORT_ANSWER, YES_OR_NO, root
 from callmark.grounding.polarity import PolarFields
@@ -45,7 +45,7 @@ from callmark.grounding.spans import Outline, Span, is_denied_value
 from callmark.grounding.states import STATE_WORDS, KindFields, StateFields
 from callmark.grounding.text import fold, once
 from callmark.grounding.values import Value, identifier_key
-from callmark.records.jsontext import Json, canonical_json
+from callmark.records.jsontext import Json, canonical_json, cut_value
 from callmark.records.results import Statement
 from callmark.records.samples import CALL_FREE
 from callmark.records.statements import FLAGS, GOOD, LONGEST_QUOTE, RULES, quote_said
@@ -169,7 +169,7 @@ def _check_wording(
         yield from _check_comparisons(outline, values)
     if index.describes:
         yield from _check_names(outline, KnownWords(index, reading.said))
-    if NAMES.search(reading.text) or may_be_titled(outline):
+    if NAMES.search(reading.text) or not TITLES.isdisjoint(outline.words):
         names = GivenNames(index.tree, KnownWords(index, reading.said))
         yield from _check_given_names(reading, outline, names)
 
