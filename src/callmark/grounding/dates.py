@@ -289,9 +289,26 @@ def _second_of(first: FoundMoment, text: str, start: int) -> tuple[FoundMoment, 
     return _one(_found_at(match, _of(str(first.moments[0].year), match["m"], match["d"])))
 
 
+# What may follow the digits of a moment, and what the blank after them: most numbers are none, and
+# one character tells. The first of two times or days; an hour; an hour because of what is around.
+_AFTER_FIRST = frozenset(":.hUtbuaoàyesSnNrRTEº,-–—&/ſ"), frozenset("-–—&/,UhtTbBuoOàyYeEaA")
+_AFTER_HOUR = frozenset("aApP.Uoh"), frozenset("aApPUoh")
+_AFTER_AT_HOUR = frozenset(":.h"), frozenset("idmvanh")
+_BEFORE_HOUR = frozenset("sSſàÀtT")  # the last letters of all that `_HOUR_AFTER` finds
+_NO_MONTH = frozenset("()[]{}:;-*#=<>/|\"'!?&%+@`~$€£")  # neither before it nor after it
+
+
+def _goes_on(text: str, end: int, after: frozenset[str], after_blank: frozenset[str]) -> bool:
+    following = text[end : end + 1]
+    if not following.isspace():
+        return following in after
+    following = text[end + 1 : end + 2]
+    return following in after_blank or following.isspace()
+
+
 def _range_at(text: str, start: int, end: int, locale: str | None) -> tuple[FoundMoment, ...]:
     """Two times or two days of which one says what both are: `5-7 pm`, `9:0-14:0`, `May 3-4`."""
-    if end - start > 2:
+    if end - start > 2 or not _goes_on(text, end, *_AFTER_FIRST):
         return ()
     times = _TIMES.match(text, start)
     if times is not None:
@@ -389,7 +406,7 @@ def _moment_at(text: str, start: int, end: int, locale: str | None) -> FoundMome
         if match is not None:
             return _found_at(match, _time(match["h"], match["mi"], match["s"], match["ap"]))
     if end - start <= 2:
-        found = _hour_at(text, start)
+        found = _hour_at(text, start, end)
         if found is not None:
             return found
     if after in "年년月월" and after:
@@ -399,13 +416,16 @@ def _moment_at(text: str, start: int, end: int, locale: str | None) -> FoundMome
     return _named_date(text, start, end, _named_forms(locale))
 
 
-def _hour_at(text: str, start: int) -> FoundMoment | None:
-    match = _HOUR.match(text, start)
+def _hour_at(text: str, start: int, end: int) -> FoundMoment | None:
+    match = _HOUR.match(text, start) if _goes_on(text, end, *_AFTER_HOUR) else None
     if match is not None:
         minute = match["mi"] or match["mf"]
         is_long = " h " not in match[0] or int(match["h"]) >= _LEAST_HOUR
         if is_long or _HOUR_AFTER.search(text[max(0, start - 12) : start]):
             return _found_at(match, _time(match["h"], minute, None, match["ap"]))
+    is_after = start > 1 and text[start - 2] in _BEFORE_HOUR
+    if not is_after and not _goes_on(text, end, *_AFTER_AT_HOUR):
+        return None
     match = _AT_HOUR.match(text, start)
     if match is None:
         return None
@@ -479,11 +499,13 @@ def _is_month_first(separator: str, locale: str | None) -> bool:
 
 
 def _named_date(text: str, start: int, end: int, forms: _NamedForms) -> FoundMoment | None:
-    if end - start <= 2:
+    if end - start <= 2 and end < len(text) and text[end] not in _NO_MONTH:
         match = forms.month_after.match(text, start)
         if match is not None:
             return _in_words(start, match.end(), match["y"], match["m"], match["d"], forms)
     if start < 4 or not text[start - 1].isspace() or text[start - 2].isdecimal():
+        return None
+    if text[start - 2] in _NO_MONTH:
         return None
     window = max(0, start - _LONGEST_MONTH)
     head = text[window:start]
