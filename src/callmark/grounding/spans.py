@@ -282,9 +282,9 @@ _CUE_SIGNS: dict[str, int] = {}
 def _cued_by(word: str) -> int:
     """Which cues may begin with this word: one bit for each."""
     bits = _CUE_WORDS.get(word, 0)
-    for head, bit in _CUE_HEADS.items():
-        if word.startswith(head):
-            bits |= bit
+    if word.startswith(tuple(_CUE_HEADS)):
+        for head, bit in _CUE_HEADS.items():
+            bits |= bit if word.startswith(head) else 0
     return bits
 
 
@@ -374,10 +374,11 @@ class Outline:
         words, starts = self._placed
         known = {word: _cued_by(word) for word in set(words)}
         found = [(at, known[word]) for word, at in zip(words, starts, strict=True) if known[word]]
-        for sign, bits in _CUE_SIGNS.items():
-            if sign in self._lower:
-                found += [(at, bits) for at in self.places_of((sign,))]
-        found.sort()
+        signs = [sign for sign in _CUE_SIGNS if sign in self._lower]
+        for sign in signs:
+            found += [(at, _CUE_SIGNS[sign]) for at in self.places_of((sign,))]
+        if signs:
+            found.sort()
         return [at for at, _ in found], [bits for _, bits in found]
 
     def finds(self, cue: Cue, start: int, end: int) -> bool:
