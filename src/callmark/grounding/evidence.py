@@ -33,7 +33,6 @@ from callmark.grounding.values import (
     WHOLE_KINDS,
     Value,
     ends_in,
-    find_values,
     identifier_key,
     values_of,
 )
@@ -444,7 +443,7 @@ def is_text(piece: str) -> bool:
         return False
     if sum(len(token) > 3 and token.isalpha() for token in tokens) >= 2 and " " in piece:
         return True  # two longer words: no number, date or identifier is written so
-    values = find_values(piece)
+    values = values_of(piece)
     return not (len(values) == 1 and values[0].text == piece and values[0].kind in WHOLE_KINDS)
 
 

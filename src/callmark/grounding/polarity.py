@@ -241,12 +241,14 @@ class PolarFields:
     def said_in(self, outline: Outline, binder: Binder) -> Iterator[PolarClause]:
         if not self._by_stem:
             return
+        spoken = self._places_in(outline)
+        if not spoken and "|" not in outline.text:  # nor in a table
+            return
         language = grammar_of(outline.text)
         if not language:
             return
         tables = AnswerTables(outline)
         yield from self._said_in_tables(tables, outline.text, binder)
-        spoken = self._places_in(outline)
         for sentence in outline.sentences:
             if bisect_left(spoken, sentence[0]) == bisect_left(spoken, sentence[1]):
                 continue

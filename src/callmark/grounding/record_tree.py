@@ -272,8 +272,8 @@ class RecordTree:
         is_table = len(value) > 1 and all(isinstance(entry, dict) for entry in value.values())
         self.keys.update(value)
         # In one order, so that a score does not hang on that of a server's keys.
-        for name, entry in sorted(value.items()):
-            pointer = f"{path}/{_escape(name)}"
+        for name in sorted(value):
+            entry, pointer = value[name], f"{path}/{_escape(name)}"
             if isinstance(entry, str):
                 is_leaf = "\n" not in entry and entry.lstrip()[:1] not in ("{", "[")
             else:
