@@ -365,13 +365,13 @@ def _belongs(field: Field, subject: RecordSubject) -> bool:
 def is_stated(outline: Outline, start: int, end: int) -> bool:
     """Is it said of something: `is delayed`, `Status: delayed`, `has delayed`?"""
     text = outline.text
-    clause = outline.clause_at(start)
-    begin = max(clause[0], start - FAR)
-    line = outline.line_at(start)
-    before = text[max(line.start, start - FAR) : start]
+    if _ENDS_HERE.match(text, end) is None:
+        return False
+    before = text[max(outline.line_at(start).start, start - FAR) : start]
     if _SAID.search(before) is None and _HAVE_SAID.search(before) is None:
         return False
-    return _UNSAID.search(text, begin, start) is None and _ENDS_HERE.match(text, end) is not None
+    begin = max(outline.clause_at(start)[0], start - FAR)
+    return _UNSAID.search(text, begin, start) is None
 
 
 SHORTEST, LONGEST = 3, 40  # characters of such a text
