@@ -134,8 +134,8 @@ BROKEN = [
         "contaminated_control",
     ),
     (
-        "grounding/checking.py",
-        "if not 0 < len(own) <= MOST_OWN:",
+        "grounding/attribution.py",
+        "if not 0 < len(own) <= MOST_OWN or self._is_told_before(value, own):",
         "if own:",
         "other_record",
     ),

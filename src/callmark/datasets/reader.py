@@ -475,12 +475,17 @@ def _other_form(line: Line, name: str) -> str | None:
             'seems to be CSV; write each row as {"prompt": …, "metadata": {…}}, for example with'
             " Python's csv.DictReader and json.dumps"
         )
-    elif not text.startswith(b"{") and text.isascii():
+    elif _is_prose(text):
         what = f"begins with {show_value(text[:_SHOWN].decode())}"
     else:
         return None
     place = f"{name}:{line.number}"
     return f"{place}: a dataset has one JSON object on each line, but this {what}"
+
+
+def _is_prose(text: bytes) -> bool:
+    """A program or a letter: its first line has words, and none of the signs of JSON."""
+    return re.fullmatch(rb"[A-Za-z#][\w .,;:'()=-]*", text) is not None and b" " in text
 
 
 _SHOWN = 40

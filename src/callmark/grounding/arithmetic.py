@@ -375,7 +375,7 @@ def _as_average(wanted: int, run: Sequence[int], half: int) -> Sum | None:
     return None
 
 
-_FACTOR = re.compile(rf"(?<![\w.,{SIGNS}])\d{{1,2}}(?![\w.,%])")
+_FACTOR = re.compile(rf"\d(?<![\w.,{SIGNS}]\d)\d?(?![\w.,%])")
 _NUMBER_WORDS = {
     stem(word): number
     for number, words in (
@@ -445,7 +445,7 @@ def of_two(value: Value, stated: Sequence[int]) -> Sum | None:
 
 
 _COUNTED = re.compile(r"[ \u00a0-]([^\W\d_]{2,})(?:[ \u00a0]([^\W\d_]{2,}))?")
-_FEW = re.compile(r"(?<![\w.,])\d{1,3}(?![\w.,]\d)")
+_FEW = re.compile(r"\d(?<![\w.,]\d)\d{0,2}(?![\w.,]\d)")
 
 
 MOST_LISTS = 200  # of one noun that are looked through for those of a record

@@ -367,10 +367,9 @@ class Binder:
         if at < 0 or self._mentions[at].start < sentence[0]:
             return None
         mention = self._mentions[at]
-        is_apart = value.start - mention.end > FAR or _APART.search(
-            self.text, mention.end, value.start
-        )
-        return mention if self._is_identifier(mention) and not is_apart else None
+        if value.start - mention.end > FAR or not self._is_identifier(mention):
+            return None
+        return None if _APART.search(self.text, mention.end, value.start) else mention
 
     def _right_after(self, value: Value, sentence: Span) -> Mention | None:
         after = bisect_left(self._starts, value.end)

@@ -17,7 +17,7 @@ from callmark.grounding.binding import (
     is_named_by,
 )
 from callmark.grounding.chains import is_within_reach
-from callmark.grounding.field_words import Measures, SaidUnits, is_outgoing
+from callmark.grounding.field_words import Measures, SaidUnits
 from callmark.grounding.further import FurtherWorkings
 from callmark.grounding.match import Said
 from callmark.grounding.numbers import SCALE, decimal_text
@@ -83,6 +83,7 @@ class Checker:
         self.text = outline.text
         self.outline = outline
         self.values = values
+        self._starts = [value.start for value in values]
         self.index = index
         self.binder = binder
         self.said = said
@@ -403,9 +404,11 @@ class Checker:
         later = claims.read_in_the_afternoon(self.text, value)
         if later is not None and (stating := self.index.stating(later, turn)):
             return self.found(value, "supported", "reread", *stating[:3])
-        other = read_otherwise(self.text, value, is_listed=self.binder.is_in_list(value))
+        listed, less = self.binder.is_in_list(value), self.index.may_be_less(value)
+        other = read_otherwise(self.text, value, is_listed=listed, may_be_less=less)
         if other is None:
-            return self._paid(value, turn)
+            paid = self.measures.paid(value, turn) if self.workings.is_money(value) else []
+            return self.found(value, "supported", "reread", *paid[:3]) if paid else None
         stating = self.index.stating(other, turn)
         if not stating:
             return self._in_scale(other, turn)
@@ -413,17 +416,6 @@ class Checker:
         if not fields:
             return self._mismatched(value, wrong)
         return self.found(value, "supported", "reread", *fields[:3])
-
-    def _paid(self, value: Value, turn: int | None) -> StatementFinding | None:
-        """`€17.99 at the baker's`, where the account has -17.99."""
-        if not value.readings or value.readings[0] <= 0 or value.form.sign is not None:
-            return None
-        if not self.workings.is_money(value):
-            return None
-        other = value._replace(readings=tuple(-one for one in value.readings))
-        fields, _ = self.measures.in_its_unit(other, self.index.stating(other, turn))
-        fields = [one for one in fields if is_outgoing(one)]
-        return self.found(value, "supported", "reread", *fields[:3]) if fields else None
 
     def _rounded(self, value: Value, sentence: Span) -> StatementFinding | None:
         if value.kind != "number" or not value.readings:
@@ -596,7 +588,7 @@ class Checker:
         if is_word or not all(is_one_value(one.value, value.kind) for one in fields):
             return None
         near = self.outline.near(value, self.outline.line_at(value.start).span)
-        if TOLD_CHANGE.search(self.text, *self.outline.near(value, sentence)):
+        if self.outline.finds(TOLD_CHANGE, *self.outline.near(value, sentence)):
             return None
         others = list(self.values_around(value, near))
         around = [(one.start, one.end) for one in others]
@@ -637,7 +629,7 @@ class Checker:
 
     def values_around(self, value: Value, span: Span) -> Iterator[Value]:
         """The other values of the span, those near it."""
-        at = bisect_left(self.values, value.start, key=lambda one: one.start)
+        at = bisect_left(self._starts, value.start)
         for one in self.values[max(0, at - 3) : at + 4]:
             if one is not value and span[0] <= one.start and one.end <= span[1]:
                 yield one

@@ -126,7 +126,8 @@ MOST_PLACES = 200
 # A site that is recommended says nothing of the results; a page of it may.
 SITE = re.compile(r"(?:https?://)?[^/?#\s]+/?", re.IGNORECASE)
 _WORD = re.compile(r"[^\W\d_]{2,}")
-_WORDS_BEFORE = re.compile(r"(?<![^\W\d_])(?:[^\W\d_]+ ){0,2}[^\W\d_]+[ #]{1,2}$")
+# Up to three words before a place, read from there: most places have none.
+_WORDS_BACKWARDS = re.compile(r"\n?[ #]{1,2}[^\W\d_]+(?: [^\W\d_]+){0,2}")
 _LETTERS = re.compile(r"[A-Za-z]{1,3}(?![A-Za-z0-9])")
 _SIZE = re.compile(r"\d{1,6}([A-Za-z]{1,3})")
 _LONGEST_SIZE = 9
@@ -245,12 +246,12 @@ def find_joined_name(text: str, value: Value, index: RecordIndex, turn: int | No
         return None
     if text[value.start - 1 : value.start] not in ("", " ", "#", "\n"):
         return None
-    window = max(0, value.start - 40)
-    words = _WORDS_BEFORE.search(text[window : value.start])
+    words = _WORDS_BACKWARDS.match(text[max(0, value.start - 40) : value.start][::-1])
     if words is None:
         return None
-    for found in _WORD.finditer(words[0]):
-        key = identifier_key(text[window + words.start() + found.start() : value.end])
+    start = value.start - words.end()
+    for found in _WORD.finditer(text, start, value.start):
+        key = identifier_key(text[found.start() : value.end])
         for field in index.identifiers.get(key, ()):
             if field.counts_for(turn) and not field.echo:
                 return field

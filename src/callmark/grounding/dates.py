@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import date, datetime, timedelta
 from functools import lru_cache
 from typing import NamedTuple
@@ -76,7 +76,7 @@ class FoundMoment(Frozen, frozen=True):
 
 # All of these are matched at the start of a run of digits that no digit, letter or separator
 # precedes; which of them are tried depends on the character after that run.
-_DIGITS = re.compile(r"\d+")
+_DIGITS = re.compile(r"\d\d*")  # not `\d+`: only what begins with one character is found quickly
 # A second date may follow a hyphen, and `/05-13` the first of `2024-05-06/05-13`.
 _ISO = re.compile(
     r"(?P<y>\d{4})(?P<sep>[-/.])(?P<m>\d{1,2})(?P=sep)(?P<d>\d{1,2})"
@@ -291,9 +291,26 @@ def _second_of(first: FoundMoment, text: str, start: int) -> tuple[FoundMoment, 
     return _one(_found_at(match, _of(str(first.moments[0].year), match["m"], match["d"])))
 
 
+# What may follow the digits of a moment, and what the blank after them: most numbers are none, and
+# one character tells. The first of two times or days; an hour; an hour because of what is around.
+_AFTER_FIRST = frozenset(":.hUtbuaoàyesSnNrRTEº,-–—&/ſ"), frozenset("-–—&/,UhtTbBuoOàyYeEaA")
+_AFTER_HOUR = frozenset("aApP.Uoh"), frozenset("aApPUoh")
+_AFTER_AT_HOUR = frozenset(":.h"), frozenset("idmvanh")
+_BEFORE_HOUR = frozenset("sSſàÀtT")  # the last letters of all that `_HOUR_AFTER` finds
+_NO_MONTH = frozenset("()[]{}:;-*#=<>/|\"'!?&%+@`~$€£")  # neither before it nor after it
+
+
+def _goes_on(text: str, end: int, after: frozenset[str], after_blank: frozenset[str]) -> bool:
+    following = text[end : end + 1]
+    if not following.isspace():
+        return following in after
+    following = text[end + 1 : end + 2]
+    return following in after_blank or following.isspace()
+
+
 def _range_at(text: str, start: int, end: int, locale: str | None) -> tuple[FoundMoment, ...]:
     """Two times or two days of which one says what both are: `5-7 pm`, `9:0-14:0`, `May 3-4`."""
-    if end - start > 2:
+    if end - start > 2 or not _goes_on(text, end, *_AFTER_FIRST):
         return ()
     times = _TIMES.match(text, start)
     if times is not None:
@@ -391,7 +408,7 @@ def _moment_at(text: str, start: int, end: int, locale: str | None) -> FoundMome
         if match is not None:
             return _found_at(match, _time(match["h"], match["mi"], match["s"], match["ap"]))
     if end - start <= 2:
-        found = _hour_at(text, start)
+        found = _hour_at(text, start, end)
         if found is not None:
             return found
     if after in "年년月월" and after:
@@ -401,13 +418,16 @@ def _moment_at(text: str, start: int, end: int, locale: str | None) -> FoundMome
     return _named_date(text, start, end, _named_forms(locale))
 
 
-def _hour_at(text: str, start: int) -> FoundMoment | None:
-    match = _HOUR.match(text, start)
+def _hour_at(text: str, start: int, end: int) -> FoundMoment | None:
+    match = _HOUR.match(text, start) if _goes_on(text, end, *_AFTER_HOUR) else None
     if match is not None:
         minute = match["mi"] or match["mf"]
         is_long = " h " not in match[0] or int(match["h"]) >= _LEAST_HOUR
         if is_long or _HOUR_AFTER.search(text[max(0, start - 12) : start]):
             return _found_at(match, _time(match["h"], minute, None, match["ap"]))
+    is_after = start > 1 and text[start - 2] in _BEFORE_HOUR
+    if not is_after and not _goes_on(text, end, *_AFTER_AT_HOUR):
+        return None
     match = _AT_HOUR.match(text, start)
     if match is None:
         return None
@@ -481,11 +501,13 @@ def _is_month_first(separator: str, locale: str | None) -> bool:
 
 
 def _named_date(text: str, start: int, end: int, forms: _NamedForms) -> FoundMoment | None:
-    if end - start <= 2:
+    if end - start <= 2 and end < len(text) and text[end] not in _NO_MONTH:
         match = forms.month_after.match(text, start)
         if match is not None:
             return _in_words(start, match.end(), match["y"], match["m"], match["d"], forms)
     if start < 4 or not text[start - 1].isspace() or text[start - 2].isdecimal():
+        return None
+    if text[start - 2] in _NO_MONTH:
         return None
     window = max(0, start - _LONGEST_MONTH)
     head = text[window:start]
@@ -564,19 +586,29 @@ _YEAR_LAST = re.compile(
 _MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
 _MAY_BE_ZONED = re.compile(r"\d\d:\d\d")
 _EPOCHS = (1, 1000)  # seconds, milliseconds
-_EARLIEST, _LATEST = 10**9, 2 * 10**9  # 2001 to 2033
+LEAST_EPOCH, _LATEST = 10**9, 2 * 10**9  # 2001 to 2033
 _FARTHEST = 12 * 3600  # seconds that a place on earth is away, nearly everywhere
 START_OF_EPOCHS = datetime(1970, 1, 1)
 
 
-def moments_of_epoch(number: float) -> list[Moment]:
-    """What a number of seconds or milliseconds since 1970 is as a date: in UTC, and the days that
-    it may be elsewhere."""
-    for factor in _EPOCHS:
-        seconds = number / factor
-        if _EARLIEST <= seconds < _LATEST:
+# Words of keys whose large numbers are seconds, or milliseconds, since 1970.
+_OF_TIME = frozenset(
+    """
+    time timestamp ts date created updated modified at on start end started ended expires expiry due
+    until since epoch last next first seen published begin finished completed paid day when
+    """.split()
+)
+_ISO_DURATION = re.compile(r"PT(?:(\d{1,2})H)?(?:(\d{1,2})M)?(?:(\d{1,2})S)?")
+
+
+def moments_of_epoch(number: int, key: Sequence[str]) -> list[Moment]:
+    """What a number of seconds or milliseconds since 1970 is as a date, if its key speaks of time:
+    in UTC, and the days that it may be elsewhere."""
+    for factor in _EPOCHS if not _OF_TIME.isdisjoint(key) else ():
+        seconds = number // factor
+        if LEAST_EPOCH <= seconds < _LATEST:
             told = [
-                START_OF_EPOCHS + timedelta(seconds=int(seconds) + more)
+                START_OF_EPOCHS + timedelta(seconds=seconds + more)
                 for more in (0, -_FARTHEST, _FARTHEST)
             ]
             days = [Moment(one.year, one.month, one.day) for one in told]
@@ -585,7 +617,12 @@ def moments_of_epoch(number: float) -> list[Moment]:
 
 
 def moments_elsewhere(text: str) -> Iterator[Moment]:
-    """Dates whose year comes last, and what times of other zones are in UTC."""
+    """Dates whose year comes last, what times of other zones are in UTC, and `3:28:15` for
+    `PT3H28M15S`."""
+    lasting = _ISO_DURATION.fullmatch(text) if text.startswith("PT") else None
+    if lasting is not None:
+        hour, minute, second = (int(one or 0) for one in lasting.groups())
+        yield Moment(hour=hour, minute=minute, second=second)
     if _MAY_BE_ZONED.search(text) is None:
         return
     for found in _YEAR_LAST.finditer(text):

@@ -6,11 +6,12 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import islice
 from typing import Literal, NamedTuple
 
-from callmark.grounding.record_tree import key_stems, stem
+from callmark.grounding.record_tree import key_stems, stem, texts_in
 from callmark.grounding.spans import Outline, Span
-from callmark.grounding.text import SIGNS, Frozen
+from callmark.grounding.text import SIGNS, Frozen, fold, once
 from callmark.records.jsontext import Json
 from callmark.records.trace import read_inside
 
@@ -232,19 +233,43 @@ class Deed(NamedTuple):
     calls: tuple[DoneCall, ...] = ()
 
 
-class DoneCall(Frozen, frozen=True):
-    """A call that was answered and did not fail. `words`: stems of all that it says of itself,
-    arguments and keys of the result included; `named`: texts of its arguments, folded."""
+class DoneCall:
+    """A call that was answered and did not fail; `given` are its arguments and its result, read
+    when somebody asks what it says: most deeds are told by the tool's name."""
 
-    turn: int | None
-    name: str
-    description: str
-    words: frozenset[str] = frozenset()
-    named: frozenset[str] = frozenset()
+    def __init__(
+        self,
+        turn: int | None,
+        name: str,
+        description: str,
+        words: frozenset[str] = frozenset(),
+        given: tuple[Json, Json] | None = None,
+    ) -> None:
+        self.turn, self.name, self.description = turn, name, description
+        self._known, self._given = words, given
+
+    @once
+    def _texts(self) -> list[str]:
+        return [] if self._given is None else list(islice(texts_in(self._given[0]), MOST_TEXTS))
+
+    @once
+    def words(self) -> frozenset[str]:
+        """Stems of all that it says of itself, keys of arguments and result included."""
+        if self._given is None:
+            return self._known
+        return words_of_call(self.name, self.description, self._texts, self._given)
+
+    @once
+    def named(self) -> frozenset[str]:
+        """The texts of its arguments, folded."""
+        return frozenset(map(fold, self._texts))
 
 
 # Does a result tell, as a state of what the sentence speaks of, what this word says?
 Tells = Callable[[str, Span], bool]
+
+
+MOST_TEXTS = 40  # of one call that say what it did
 
 
 def writes(name: str, description: str) -> bool:

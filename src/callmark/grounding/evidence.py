@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple, TypeGuard
 
+import msgspec
 from msgspec.structs import asdict
 
 from callmark.calls.scan import NotPython, literal
@@ -32,7 +33,6 @@ from callmark.grounding.values import (
     WHOLE_KINDS,
     Value,
     ends_in,
-    find_values,
     identifier_key,
     values_of,
 )
@@ -96,6 +96,7 @@ def _repeats(value: Json, structured: Json) -> bool:
 
 
 MAX_DEPTH = 400
+_OPENING = ("", "{", "[")
 
 
 class Served(Frozen, frozen=True):
@@ -114,21 +115,18 @@ class Served(Frozen, frozen=True):
 Scalar = str | int | float
 
 
-class Leaf:
+class Leaf(msgspec.Struct, eq=False):
     """One leaf of one result."""
 
-    __slots__ = ("_folded", "_values", "call", "error", "key", "path", "strict", "turn", "value")
-
-    def __init__(self, served: Served, path: str, key: str, strict: bool, value: Scalar) -> None:
-        self.call = served.call
-        self.turn = served.turn
-        self.error = served.error
-        self.path = path
-        self.key = key
-        self.strict = strict
-        self.value = value
-        self._values: tuple[Value, ...] | None = None
-        self._folded: str | None = None
+    served: Served
+    path: str
+    key: str
+    strict: bool
+    value: Scalar
+    call: int
+    error: bool
+    _values: tuple[Value, ...] | None = None
+    _folded: str | None = None
 
     @property
     def values(self) -> tuple[Value, ...]:
@@ -145,7 +143,21 @@ class Leaf:
 
     def counts_for(self, turn: int | None) -> bool:
         """The causal rule: a result counts for what was said in a later turn."""
-        return turn is None or self.turn is None or self.turn < turn
+        return turn is None or self.served.turn is None or self.served.turn < turn
+
+
+class LeafPlace(Frozen, frozen=True):
+    """Where a leaf lies and what it says. Most are never asked for more."""
+
+    served: Served
+    path: str
+    key: str
+    strict: bool
+    value: Scalar
+
+    def leaf(self) -> Leaf:
+        served = self.served
+        return Leaf(served, self.path, self.key, self.strict, self.value, served.call, served.error)
 
 
 class ListFacts:
@@ -191,9 +203,8 @@ class Walk:
     """Walks one result, leaving out booleans, nulls and echoes of the call's own arguments."""
 
     def __init__(self, served: Served) -> None:
-        self.leaves: list[Leaf] = []
-        self.lists: list[ListFacts] = []
-        self.has_keyed = False
+        self.places: list[LeafPlace] = []
+        self.lists: list[tuple[LeafPlace, list[Json]]] = []
         self._served = served
         self._echo_texts: set[str] = set()
         self._echo_numbers: set[tuple[str, int]] = set()
@@ -229,21 +240,31 @@ class Walk:
         if isinstance(value, str):
             self._visit_text(value, path, key, strict, depth)
         elif isinstance(value, dict):
-            strict_keys = self._served.strict_keys
-            for name, entry in value.items():
-                if entry is not None and entry is not True and entry is not False:
-                    pointer = f"{path}/{_escape(name)}"
-                    self._visit(entry, pointer, name, strict or name in strict_keys, depth + 1)
+            self._visit_object(value, path, strict, depth)
         elif isinstance(value, list):
             for index, entry in enumerate(value):
                 self._visit(entry, f"{path}/{index}", key, strict, depth + 1)
             if not self._served.error:
-                leaf = Leaf(self._served, path, key, strict, len(value))
-                self.lists.append(ListFacts(leaf, value))
+                place = LeafPlace(self._served, path, key, strict, len(value))
+                self.lists.append((place, value))
         elif is_number(value) and not (
             self._echo_numbers and (key, of_json(value)) in self._echo_numbers
         ):
-            self._leaf(value, path, key, strict)
+            self.places.append(LeafPlace(self._served, path, key, strict, value))
+
+    def _visit_object(self, value: dict[str, Json], path: str, strict: bool, depth: int) -> None:
+        served, places, echoes = self._served, self.places, self._echo_texts
+        for name, entry in value.items() if depth < MAX_DEPTH else ():
+            if entry is None or entry is True or entry is False:
+                continue
+            is_strict = strict or name in served.strict_keys
+            pointer = f"{path}/{_escape(name)}"
+            # A plain text, and no JSON.
+            if isinstance(entry, str) and entry[:1] not in _OPENING and not entry[:1].isspace():
+                if not (echoes and fold(entry) in echoes):
+                    places.append(LeafPlace(served, pointer, name, is_strict, entry))
+                continue
+            self._visit(entry, pointer, name, is_strict, depth + 1)
 
     def _visit_text(self, value: str, path: str, key: str, strict: bool, depth: int) -> None:
         if self._echo_texts and fold(value) in self._echo_texts:
@@ -252,11 +273,7 @@ class Walk:
         if inside is not value:
             self._visit(inside, path, key, strict, depth + 1)
         elif value:
-            self._leaf(value, path, key, strict)
-
-    def _leaf(self, value: Scalar, path: str, key: str, strict: bool) -> None:
-        self.has_keyed = self.has_keyed or strict
-        self.leaves.append(Leaf(self._served, path, key, strict, value))
+            self.places.append(LeafPlace(self._served, path, key, strict, value))
 
 
 @lru_cache(maxsize=1 << 13)
@@ -290,17 +307,26 @@ class Piece(NamedTuple):
 
 
 class Texts:
-    """Every text is split once, when the first question about texts is asked."""
+    """Every text is split once, when the first question about texts is asked. `words`: those of the
+    answer, where it is asked for its own spans only; what they do not begin is left out."""
 
-    def __init__(self, leaves: Iterable[Leaf]) -> None:
-        self._leaves = list(leaves)
+    def __init__(self, places: Iterable[LeafPlace], words: frozenset[str] | None = None) -> None:
+        self._places = [one for one in places if isinstance(one.value, str)]
+        self._words = words
         # By their first token. Whoever finds one in a span has to ask whether it `is_text`.
         self.pieces: dict[str, dict[Piece, list[Leaf]]] = {}
         self._begun: dict[str, dict[int, dict[str, list[tuple[int, Piece, list[Leaf]]]]]] = {}
-        for leaf in self._leaves:
-            for first, piece in _pieces_of(want_text(leaf.value)):
-                pieces = self.pieces.setdefault(first, {})
-                note(pieces.setdefault(piece, []), leaf)
+        for place in self._places:
+            leaf: Leaf | None = None
+            for first, piece in _pieces_of(want_text(place.value)):
+                if words is None or first in words:
+                    leaf = leaf or place.leaf()
+                    pieces = self.pieces.setdefault(first, {})
+                    note(pieces.setdefault(piece, []), leaf)
+
+    @once
+    def _leaves(self) -> list[Leaf]:
+        return [place.leaf() for place in self._places]
 
     def begun_by(self, first: str, text: str, at: int) -> Iterable[tuple[Piece, list[Leaf]]]:
         """The pieces with this first token that may stand at this place: all of a few; of many,
@@ -329,14 +355,18 @@ class Texts:
     def runs(self) -> dict[tuple[str, ...], list[Leaf]]:
         """The longer leaves by the five tokens in a row that they hold."""
         runs: dict[tuple[str, ...], list[Leaf]] = {}
-        for leaf in self._leaves:
-            text = leaf.folded
-            if len(text) <= (2 * RUN_TOKENS if text.isascii() else RUN_TOKENS):
+        words = self._words
+        for place in self._places:
+            text = want_text(place.value)
+            if len(text) <= RUN_TOKENS or (text.isascii() and len(text) <= 2 * RUN_TOKENS):
                 continue  # too short for more tokens than that
+            text = fold(text)
             tokens = token_pattern(text).findall(text)
-            if len(tokens) > RUN_TOKENS:
+            if len(tokens) > RUN_TOKENS and (words is None or not words.isdisjoint(tokens)):
+                leaf = place.leaf()
                 for run in zip(*(tokens[at:] for at in range(RUN_TOKENS)), strict=False):
-                    note(runs.setdefault(run, []), leaf)
+                    if words is None or (run[0] in words and run[-1] in words):
+                        note(runs.setdefault(run, []), leaf)
         return runs
 
     @once
@@ -413,7 +443,7 @@ def is_text(piece: str) -> bool:
         return False
     if sum(len(token) > 3 and token.isalpha() for token in tokens) >= 2 and " " in piece:
         return True  # two longer words: no number, date or identifier is written so
-    values = find_values(piece)
+    values = values_of(piece)
     return not (len(values) == 1 and values[0].text == piece and values[0].kind in WHOLE_KINDS)
 
 
@@ -426,16 +456,27 @@ class Evidence:
     """All leaves of the served results of one trial."""
 
     def __init__(self, served: Iterable[Served]) -> None:
-        self.leaves: list[Leaf] = []
-        self.lists: list[ListFacts] = []
+        self._places: list[LeafPlace] = []
+        self._lists: list[tuple[LeafPlace, list[Json]]] = []
         self.has_errors = False
-        self.has_keyed = False  # is any leaf strict?
         for one in served:
             self.has_errors = self.has_errors or one.error
             walk = Walk(one)
-            self.leaves += walk.leaves
-            self.lists += walk.lists
-            self.has_keyed = self.has_keyed or walk.has_keyed
+            self._places += walk.places
+            self._lists += walk.lists
+
+    @once
+    def has_keyed(self) -> bool:
+        """Is any leaf strict?"""
+        return any(place.strict for place in self._places)
+
+    @once
+    def leaves(self) -> list[Leaf]:
+        return [place.leaf() for place in self._places]
+
+    @once
+    def lists(self) -> list[ListFacts]:
+        return [ListFacts(place.leaf(), values) for place, values in self._lists]
 
     @property
     def substantial(self) -> bool:
@@ -448,7 +489,11 @@ class Evidence:
 
     @once
     def texts(self) -> Texts:
-        return Texts(leaf for leaf in self.leaves if isinstance(leaf.value, str))
+        return Texts(self._places)
+
+    def texts_with(self, words: frozenset[str]) -> Texts:
+        """As far as an answer of these words may repeat them."""
+        return Texts(self._places, words)
 
     def number(self, scaled: int, turn: int | None, errors: bool) -> Leaf | None:
         """A leaf whose number differs by at most 10⁻⁶."""

@@ -268,6 +268,8 @@ def _find_other(
     further off, by which this one may be named."""
     scope = scope_of(field)
     own = words_of(field, scope)
+    if own <= also:  # it is named itself; nearly always
+        return None
     best: list[NamedField] = []
     most = 0
     for other in beside(field):
@@ -427,6 +429,14 @@ class Measures:
         near = self._index.numbers
         found = near.get(100 * value.readings[0], []) + near.get(-100 * value.readings[0], [])
         return [one for one in found[:MOST] if self._is_in_cents(one)]
+
+    def paid(self, value: Value, turn: int | None) -> list[Field]:
+        """`€17.99 at the baker's`, where the account has -17.99."""
+        if not value.readings or value.readings[0] <= 0 or value.form.sign is not None:
+            return []
+        other = value._replace(readings=tuple(-one for one in value.readings))
+        fields, _ = self.in_its_unit(other, self._index.stating(other, turn))
+        return [one for one in fields if _is_outgoing(one)]
 
     @once
     def scales(self) -> list[int]:
@@ -637,7 +647,7 @@ class SaidUnits:
         return found
 
 
-def is_outgoing(field: Field) -> bool:
+def _is_outgoing(field: Field) -> bool:
     """What was paid stands in an account with a minus, and is told without one; what is left in it
     is not."""
     words = key_words(field.key)

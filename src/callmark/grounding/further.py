@@ -13,6 +13,7 @@ from callmark.grounding.arithmetic import (
     Wanted,
     announces_a_sum,
     products,
+    share_of,
     shares,
     sums,
     work_out,
@@ -43,9 +44,11 @@ from callmark.grounding.workings import (
     CLOSE,
     FAR_OFF,
     FEW_NUMBERS,
+    FURTHER,
     MAX_TERMS,
     MOST_NUMBERS,
     MOST_TRIES,
+    NEAREST_TERMS,
     SMALL,
     TELLING,
     Worked,
@@ -105,7 +108,7 @@ class FurtherWorkings(Workings):
         return set()
 
     def find(self, value: Value, sentence: Span) -> Worked | None:
-        found = super().find(value, sentence)
+        found = self._share_of_all(value, sentence) or super().find(value, sentence)
         if found is not None:
             return found
         if value.kind == "moment":
@@ -136,6 +139,28 @@ class FurtherWorkings(Workings):
             found = work_out(self._wanted(value), numbers, steps, FAR_OFF)
             if found is not None and not self._is_digit_apart(value, found):
                 return worked_of(found)
+        return None
+
+    @once
+    def _totals_of_records(self) -> list[tuple[int, frozenset[int]]]:
+        """`{"wind": 14400, "solar": 4800, "gas": 5100}`: what such records come to, and of what."""
+        found = []
+        for record in self.index.tree.records:
+            numbers = [one.number for one in record.fields if one.number is not None]
+            if len(numbers) > 2 and len(numbers) == len(record.fields):
+                found.append((sum(numbers), frozenset(numbers)))
+        return found
+
+    def _share_of_all(self, value: Value, sentence: Span) -> Worked | None:
+        """What its sentence names, as a share of what all of its kind come to."""
+        totals = self._totals_of_records if value.form.percent else []
+        parts = self._named(value, sentence) if totals else []
+        for whole, numbers in totals[:3]:
+            named = [part for part in parts if part in numbers]
+            for part in (*named[:NEAREST_TERMS], sum(set(named))):
+                found = share_of(self._wanted(value), part, [whole], FURTHER)
+                if found is not None:
+                    return worked_of(found)
         return None
 
     def is_reckoned_of_few(self, value: Value) -> bool:
@@ -212,7 +237,7 @@ class FurtherWorkings(Workings):
         if (grouped := self.find_grouped(value, sentence)) is not None:
             return grouped
         line = self.outline.line_at(value.start)
-        at = bisect_left(self.values, value.start, key=lambda one: one.start)
+        at = bisect_left(self._starts, value.start)
         before = self.values[max(0, at - BESIDE) : at]
         close = [one for one in reversed(before) if one.start >= line.start - CLOSE]
         close += self.values_after(value, line.end)[:5]
@@ -342,7 +367,7 @@ class FurtherWorkings(Workings):
         if value.kind != "number" or not value.readings:
             return None
         line = self.outline.line_at(value.start)
-        at = bisect_left(self.values, line.start, key=lambda one: one.start)
+        at = bisect_left(self._starts, line.start)
         beside = [one for one in self.values[at : at + MOST_NEAR] if one.start < line.end]
         shares = [abs(one.readings[0]) for one in beside if one.form.percent and one.readings]
         wholes = readings_of(one for one in beside if one.start != value.start)
@@ -544,7 +569,7 @@ class FurtherWorkings(Workings):
         return self._reckoning.time(wanted, near._replace(beside=times, spans=spans), [])
 
     def _around_moment(self, value: Value, sentence: Span) -> Around:
-        at = bisect_left(self.values, value.start, key=lambda one: one.start)
+        at = bisect_left(self._starts, value.start)
         near = [*self.values[max(0, at - BESIDE) : at], *self.values[at + 1 : at + 3]]
         start, end = self.outline.near(value, self.outline.line_at(value.start).span)
         close = [one for one in near if one.start >= start - WIDE]

@@ -17,6 +17,7 @@ from callmark.grounding.evidence import (
     RUN_TOKENS,
     Evidence,
     Leaf,
+    Texts,
     best_of,
     flat,
     is_number,
@@ -32,6 +33,7 @@ from callmark.grounding.text import (
     Frozen,
     PlacedWords,
     admits_failure,
+    break_literal_newlines,
     find_at_boundaries,
     fold,
     is_boundary,
@@ -41,7 +43,7 @@ from callmark.grounding.text import (
     token_pattern,
 )
 from callmark.grounding.values import PARTIAL_DIGITS, Value, ends_in, identifier_key, values_of
-from callmark.records.jsontext import Json, well_formed
+from callmark.records.jsontext import Json, cut_value
 from callmark.records.results import Match, ValueMark
 from callmark.records.statements import StatementLabel
 from callmark.records.trace import read_inside
@@ -106,12 +108,12 @@ class Said:
         return self._numbers, self._moments
 
     def holds_key(self, key: str, turn: int | None) -> bool:
-        self._index()
+        self._index_names()
         at = self._keys.get(key)
         return at is not None and is_earlier(at, turn)
 
     def holds_ending(self, digits: str, turn: int | None) -> bool:
-        self._index()
+        self._index_names()
         if self._endings is None:
             self._endings = {}
             for key, at in self._keys.items():
@@ -153,8 +155,12 @@ class Said:
                 _note(self._numbers, number, turn)
             for moment in read.moments:
                 self._add_moment(moment, turn)
+
+    def _index_names(self) -> None:
+        self._index()
         for turn, name in self._names:
             _note(self._keys, identifier_key(name), turn)
+        self._names = ()
 
     def _add_moment(self, moment: Moment, turn: int) -> None:
         for key in moment_keys(moment):
@@ -337,6 +343,8 @@ class Grounder:
         self.evidence = evidence
         self.said = said
         self.to_bytes = ByteOffsets(text)
+        # A literal line break ends a sentence, and its `n` is part of no word.
+        self._broken = break_literal_newlines(text)
 
     def ground(self, span: Span, turn: int | None) -> SpanGrounding:
         values = self.values_in(span)
@@ -557,12 +565,26 @@ class Grounder:
     def _texts(
         self, span: Span, unsupported: list[Value], turn: int | None, errors: bool
     ) -> list[Match]:
-        words, places = self._tokens_of(span)
+        placed = self._placed_in(span)
+        if placed is None:
+            said = fold(self.text[span[0] : span[1]])
+            texts, words, places = self.evidence.texts, token_pattern(said).findall(said), []
+            begins = [at for at, word in enumerate(words) if word in texts.pieces]
+        else:
+            texts = self._repeated
+            first = bisect_left(placed.starts, span[0])
+            last = bisect_left(placed.starts, span[1], lo=first)
+            low = bisect_left(self._beginnings, first)
+            high = bisect_left(self._beginnings, last, lo=low)
+            if low == high and (unsupported or not texts.runs):
+                return []
+            begins = [at - first for at in self._beginnings[low:high]]
+            words, places = placed.words[first:last], placed.starts[first:last]
         found: dict[Leaf, Match] = {}
-        if not self.evidence.texts.pieces.keys().isdisjoint(words):
-            found = self._pieces(span, words, places, unsupported, turn, errors)
+        if begins:
+            found = self._pieces(span, texts, words, places, begins, unsupported, turn, errors)
         if not found and not unsupported:
-            for first, last, leaf in self._runs(words, turn, errors):
+            for first, last, leaf in self._runs(texts, words, turn, errors):
                 folded = Folded(self.text[span[0] : span[1]])
                 starts = _token_starts(folded.text)
                 end = starts[last] + len(words[last])
@@ -570,28 +592,36 @@ class Grounder:
                 found.setdefault(leaf, self._match(*place, leaf, "run"))
         return list(found.values())
 
-    def _tokens_of(self, span: Span) -> tuple[list[str], list[int]]:
-        """The tokens of a span, folded, and where they begin in it, if that is known."""
-        placed = self._placed
-        # An emphasis that ends in the middle of a token: `_so it was_`.
-        if placed is None or not all(is_boundary(self.text, edge) for edge in span):
-            folded = fold(self.text[span[0] : span[1]])
-            return token_pattern(folded).findall(folded), []
-        first = bisect_left(placed.starts, span[0])
-        last = bisect_left(placed.starts, span[1], lo=first)
-        return placed.words[first:last], placed.starts[first:last]
-
     @once
     def _placed(self) -> PlacedWords | None:
         """The tokens of the answer, read once; None where they have to be read span by span."""
-        # A literal line break ends a sentence, and its `n` is part of no word.
-        return None if "\\n" in self.text else place_tokens(self.text)
+        return place_tokens(self._broken)
+
+    def _placed_in(self, span: Span) -> PlacedWords | None:
+        """None also for an emphasis that ends in the middle of a token: `_so it was_`."""
+        if not all(is_boundary(self._broken, edge) for edge in span):
+            return None
+        return None if self.text.find("\\n", *span) >= 0 else self._placed
+
+    @once
+    def _repeated(self) -> Texts:
+        """The texts of results, as far as the answer may repeat them."""
+        return self.evidence.texts_with(frozenset(self._placed.words if self._placed else ()))
+
+    @once
+    def _beginnings(self) -> list[int]:
+        """Which tokens of the answer begin some of them."""
+        pieces = self._repeated.pieces
+        words = self._placed.words if pieces and self._placed else ()
+        return [at for at, word in enumerate(words) if word in pieces]
 
     def _pieces(
         self,
         span: Span,
+        texts: Texts,
         words: list[str],
         places: list[int],
+        begins: list[int],
         unsupported: list[Value],
         turn: int | None,
         errors: bool,
@@ -599,16 +629,14 @@ class Grounder:
         """Beside what nothing supports, only whole texts count."""
         found: dict[Leaf, Match] = {}
         edges: Insides | None = None
-        texts = self.evidence.texts
         folded = Folded(self.text[span[0] : span[1]])
         if places and len(folded.text) == span[1] - span[0]:  # else blanks were folded
-            starts = [place - span[0] for place in places]
+            starts = [places[at] - span[0] for at in begins]
         else:
-            starts = _token_starts(folded.text)
-        for token, start in zip(words, starts, strict=True):
-            if token not in texts.pieces:
-                continue
-            for piece, leaves in texts.begun_by(token, folded.text, start):
+            all_starts = _token_starts(folded.text)
+            starts = [all_starts[at] for at in begins]
+        for at, start in zip(begins, starts, strict=True):
+            for piece, leaves in texts.begun_by(words[at], folded.text, start):
                 end = start + len(piece.text)
                 if (unsupported and not piece.whole) or not (
                     folded.text.startswith(piece.text, start)
@@ -627,12 +655,12 @@ class Grounder:
         return found
 
     def _runs(
-        self, words: list[str], turn: int | None, errors: bool
+        self, texts: Texts, words: list[str], turn: int | None, errors: bool
     ) -> Iterator[tuple[int, int, Leaf]]:
         """Runs of at least five tokens that a longer leaf holds: first and last token, leaf."""
         if len(words) < RUN_TOKENS:
             return
-        known = self.evidence.texts.runs
+        known = texts.runs
         if not known:
             return
         found = [known.get(run) for run in zip(*(words[at:] for at in _RUN), strict=False)]
@@ -667,10 +695,3 @@ class Grounder:
 
 def _token_starts(folded: str) -> list[int]:
     return [one.start() for one in token_pattern(folded).finditer(folded)]
-
-
-def cut_value(value: Json, longest: int = 200) -> Json:
-    """A leaf's value as a match records it: long texts are cut."""
-    if not isinstance(value, str):
-        return value
-    return well_formed(value if len(value) <= longest else value[: longest - 1] + "…")

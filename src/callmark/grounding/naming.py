@@ -248,6 +248,12 @@ TITLED = re.compile(
     rf"\b(?:{_TITLE})"
     rf"\.?[ ](?P<name>{_CAPITAL}(?:[ ]{_CAPITAL}){{0,2}})"
 )
+TITLES = frozenset(
+    """
+    dr mr mrs ms mx prof frau herr herrn sr sra señor señora mme mlle monsieur madame doctor captain
+    nurse
+    """.split()
+)
 _CAPITALISED = re.compile(rf"(?<![\w/@.’'-]){_CAPITAL}(?![\w@/-])")
 _HEADING = re.compile(r"\s*(?:#{1,6}\s|\*\*[^*\n]{1,60}\*\*:?\s*$)")
 # Of places many names have a word in common.
@@ -327,16 +333,17 @@ class GivenNames:
         return found
 
     @once
-    def _capitalised(self) -> dict[tuple[int, str], list[tuple[str, Field]]]:
-        """Single words of names by their length and by what is left of them without one letter."""
-        found: dict[tuple[int, str], list[tuple[str, Field]]] = {}
+    def _capitalised(self) -> dict[tuple[int, str], dict[str, Field]]:
+        """Single words of names by what is left of them without one letter, each with the first
+        that has it."""
+        found: dict[tuple[int, str], dict[str, Field]] = {}
         for rows in self._by_word.values():
             for name, field in rows:
                 for word in name:
                     if len(word) >= LONG and word not in _COMMON:
                         for at in range(1, len(word)):
                             key = (at, word[:at] + word[at + 1 :])
-                            found.setdefault(key, []).append((word, field))
+                            found.setdefault(key, {}).setdefault(word, field)
         return found
 
     @once
@@ -427,30 +434,34 @@ class GivenNames:
     def _half_of(self, first: str, last: str, text: str) -> Field | None:
         """Whoever has a first and a last name has just these; a firm or a thing may be called by
         half of its name, unless it is nowhere called by the whole."""
-        if self._is_unknown(last):
-            for name, field in self._by_word.get((True, fold(first)), ())[:MOST_NAMES_ALIKE]:
+        # Whether a word is known is asked last: for that all texts are read.
+        begun = self._by_word.get((True, fold(first)), ())
+        if begun and self._is_unknown(last):
+            for name, field in begun[:MOST_NAMES_ALIKE]:
                 if len(name) == 2 and (_is_person(field) or str(field.value) not in text):
                     return field
-        if self._is_unknown(first):
-            for name, field in self._by_word.get((False, fold(last)), ())[:MOST_NAMES_ALIKE]:
+        ended = self._by_word.get((False, fold(last)), ())
+        if ended and self._is_unknown(first):
+            for name, field in ended[:MOST_NAMES_ALIKE]:
                 if len(name) == 2 and _is_person(field):
                     return field
-        if self._is_unknown(first) and self._is_unknown(last):
-            return self._misspelt(last) or self._misspelt(first)
-        return None
+        near = self._misspelt(last) or self._misspelt(first)
+        is_other = near is not None and self._is_unknown(first) and self._is_unknown(last)
+        return near if is_other else None
 
     def _misspelt(self, word: str) -> Field | None:
         """Another letter within it, as long as the word is."""
         folded = fold(word)
         for at in range(1, len(folded)) if len(folded) >= LONG else ():
-            for other, field in self._capitalised.get((at, folded[:at] + folded[at + 1 :]), ()):
+            alike = self._capitalised.get((at, folded[:at] + folded[at + 1 :]))
+            for other, field in alike.items() if alike else ():
                 if len(other) == len(folded) and other[at] != folded[at] and at + 1 < len(folded):
                     return field
         return None
 
     def _titled(self, outline: Outline) -> Iterator[Misnamed]:
         """`Dr. Voss`, of whom no text speaks."""
-        for found in TITLED.finditer(outline.text):
+        for found in TITLED.finditer(outline.text) if TITLES & outline.words else ():
             words = _NAME_WORD.findall(found["name"])
             if words and all(map(self._is_unknown, words)):
                 yield Misnamed(*found.span(), self._misspelt(words[-1]))

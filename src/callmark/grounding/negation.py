@@ -367,7 +367,7 @@ LEAST = 3  # common words that give a language away
 @lru_cache(maxsize=8)  # asked by two rules of one answer
 def grammar_of(text: str) -> str:
     """The language whose denials are known; nothing where there is none."""
-    if _BEYOND_LATIN.search(text):
+    if not text.isascii() and _BEYOND_LATIN.search(text):
         return ""
     found = language_of(text)
     if found != "en":

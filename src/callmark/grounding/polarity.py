@@ -33,7 +33,7 @@ from callmark.grounding.polar_keys import (
 )
 from callmark.grounding.quantifiers import LONGEST_HEAD, AnswerTables, find_exception, find_other
 from callmark.grounding.record_tree import Field, RecordTree, ResultRecord, key_words
-from callmark.grounding.spans import WIDE, Outline, Span
+from callmark.grounding.spans import WIDE, Cue, Outline, Span
 from callmark.grounding.text import once, prose_of
 from callmark.grounding.values import Value
 from callmark.records.trace import UserTurn
@@ -46,14 +46,15 @@ WIDEST = 5  # words between the first and the last word of a key
 LONG_TEXT = 40  # a longer text may assert what a field denies
 _TOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 # A clause with one of these says nothing of how things are …
-_NOT_SAID = re.compile(
+_NOT_SAID = Cue(
     r"\b(?:if|whether|would|could|might|(?<!\d\s)may(?!\s\d)|unless|should|add|adding|importance|regarding"
     r"|please(?!\s(?:note|be\saware|keep\sin\smind|remember)))\b|\?",
-    re.IGNORECASE,
+    "if whether would could might may unless should add adding importance regarding please",
+    "?",
 )
-_CANNOT = re.compile(r"\b(?:unable|cannot|can['’]t)\b", re.IGNORECASE)
+_CANNOT = Cue(r"\b(?:unable|cannot|can['’]t)\b", "unable cannot can")
 # … or with one of these, unless the results themselves speak of them.
-_OF_RULES = re.compile(r"\b(?:polic(?:y|ies)|covers?)\b", re.IGNORECASE)
+_OF_RULES = Cue(r"\b(?:polic(?:y|ies)|covers?)\b", "policy policies cover covers")
 # What has not happened yet, or only may happen.
 _LATER = frozenset("once when until before after soon will to being".split())
 _NO_PART = frozenset("a i is it are as".split())  # of a word that is written as two
@@ -68,21 +69,23 @@ _MATTERS = frozenset(
 )
 _BY_US = frozenset("i we i've we've".split())
 _PRONOUNS = frozenset("they he she it you".split())
-_NO_WORD_OF = re.compile(
+_NO_WORD_OF = Cue(
     r"\b(?:no|not|any)\b[^.]{0,40}\b(?:information|info|details?|data|mention\w*|specif\w+)\b"
     r"|(?:\bnot|n['’]t)\s(?:\w+\s){0,2}(?:indicat\w+|clear|listed|stated|describ\w+"
     r"|known(?!\s(?:for|as)\b))\b"
     r"|n['’]t\b[^.]{0,40}\b(?:information|details?|mention|specify|say)\b"
     r"|\b(?:unknown|unclear|unspecified)\b",
-    re.IGNORECASE,
+    "no not any unknown unclear unspecified",
+    "n't n’t",
 )
 # That the results say nothing of it.
-_SILENT = re.compile(
+_SILENT = Cue(
     r"(?:\bno|(?:\bnot|n['’]t|\bwithout)\b[^.!?\n]{0,40}\bany)\s(?:\w+\s){0,2}"
     r"(?:information|info|details|data|mention)\b"
     r"|(?:\bnot|n['’]t)\s(?:\w+\s){0,2}(?:mention\w*|specif\w+|stated?|indicated?|say)\b"
     r"|\b(?:unknown|unclear|unspecified)\b",
-    re.IGNORECASE,
+    "no not without unknown unclear unspecified",
+    "n't n’t",
 )
 _ODD_STEMS = frozenset("dying lying tying".split())  # that begin otherwise: `die`
 # `"pool": null` says as little as the result does.
@@ -238,12 +241,14 @@ class PolarFields:
     def said_in(self, outline: Outline, binder: Binder) -> Iterator[PolarClause]:
         if not self._by_stem:
             return
+        spoken = self._places_in(outline)
+        if not spoken and "|" not in outline.text:  # nor in a table
+            return
         language = grammar_of(outline.text)
         if not language:
             return
         tables = AnswerTables(outline)
         yield from self._said_in_tables(tables, outline.text, binder)
-        spoken = self._places_in(outline)
         for sentence in outline.sentences:
             if bisect_left(spoken, sentence[0]) == bisect_left(spoken, sentence[1]):
                 continue
@@ -324,14 +329,15 @@ class PolarFields:
     ) -> Iterator[PolarClause]:
         tokens = tokens_of(text, clause)
         found = {id(key): (key, at) for at, key in self._spoken_of(tokens)}
-        is_silent = bool(found) and _SILENT.search(text, *clause) is not None
-        if not found or (not is_silent and self._claims_nothing(text, clause)):
+        outline = binder.outline
+        is_silent = bool(found) and outline.finds(_SILENT, *clause)
+        if not found or (not is_silent and self._claims_nothing(outline, clause)):
             return
         around: set[str] = set()
         if any(key.words.needed for key, _ in found.values()):
             start, end = max(sentence[0], clause[0] - WIDE), min(sentence[1], clause[1] + WIDE)
             around = {root(one) for one in _TOKEN.findall(text, start, end)}
-        cannot = _CANNOT.search(text, *clause) is not None
+        cannot = outline.finds(_CANNOT, *clause)
         for key, place in found.values():
             if key.words.needed and not around.intersection(key.words.needed):
                 continue
@@ -407,12 +413,16 @@ class PolarFields:
             if row is not None and row.state is not None:
                 yield PolarClause(*words.span, row, asserted)
 
-    def _claims_nothing(self, text: str, clause: Span) -> bool:
+    def _claims_nothing(self, outline: Outline, clause: Span) -> bool:
         return (
-            _NOT_SAID.search(text, *clause) is not None
-            or _NO_WORD_OF.search(text, *clause) is not None
-            or any(
-                root(found[0]) not in self._key_roots for found in _OF_RULES.finditer(text, *clause)
+            outline.finds(_NOT_SAID, *clause)
+            or outline.finds(_NO_WORD_OF, *clause)
+            or (
+                outline.finds(_OF_RULES, *clause)
+                and any(
+                    root(found[0]) not in self._key_roots
+                    for found in _OF_RULES.pattern.finditer(outline.text, *clause)
+                )
             )
         )
 

@@ -267,9 +267,10 @@ class Amounts:
     def __init__(self, tree: RecordTree) -> None:
         self._by_noun: dict[str, list[Amount]] = {}
         for field in tree.fields:
-            stems = _stems_of(field.key)
-            if field.number is not None and stems and _is_amount(field, stems[-1]):
-                self._add(Amount(stems, field, field.number > 0))
+            if field.number is not None:
+                stems = _stems_of(field.key)
+                if stems and _is_amount(field, stems[-1]):
+                    self._add(Amount(stems, field, field.number > 0))
         for series in tree.series:
             stems = _stems_of(series.key)
             if stems and stems[-1] not in _NO_KIND and series.key.endswith("s"):
@@ -294,7 +295,15 @@ class Amounts:
         return self._by_noun.get(root(word))
 
     def said_in(self, outline: Outline, binder: Binder) -> Iterator[AmountClause]:
-        words = {word for word in outline.words if self._rows_of(word) is not None}
+        heads = self._heads
+        if not heads:
+            return
+        likely = [
+            one
+            for one in outline.words
+            if one[:2] in heads or one[:1] in heads or one[-4:] == "ying" or not one.isascii()
+        ]
+        words = {word for word in likely if root(word) in self._by_noun}
         places = outline.places_of(words) if words else []
         # Parts of a word with `_` are words here, and stand by themselves nowhere else.
         telling = _TELLING if "_" in outline.text else _TELLING & outline.words

@@ -421,7 +421,7 @@ MOST_COLUMNS = 300  # of all lists; which of more is meant?
 MOST_KINDS = 12  # texts under one key that are kinds of something
 LONGEST = 30  # characters of such a text
 _NUMBER_WORDS = frozenset(NUMBER_WORDS) - {"dozen"}
-_DIGITS = re.compile(r"\d+(?=\s)")
+_DIGITS = re.compile(r"\d\d*(?=\s)")
 _NUMBER = "|".join(sorted(_NUMBER_WORDS, key=len, reverse=True))
 _OF_SO_MANY = re.compile(
     r"\b(?:out\s)?of\s(?:the|his|her|its|their|your|our|my|those|these)\s$", re.IGNORECASE
@@ -501,11 +501,12 @@ class Tallies:
         return found if sum(map(len, found.values())) <= MOST_COLUMNS else {}
 
     def wrong_in(self, outline: Outline) -> Iterator[WrongTally]:
-        if not self._columns:
-            return
         words = _NUMBER_WORDS & outline.words
         digits = [one.start() for one in _DIGITS.finditer(outline.text)]
         places = sorted((*digits, *outline.places_of(words)))
+        colons = [one.start() for one in _LABELLED.finditer(outline.text)]
+        if not (places or colons) or not self._columns:
+            return
         for found in _find_at(_TALLY, outline.text, places):
             sentence = outline.sentence_at(found.start())
             at = found.start("number")
@@ -518,7 +519,8 @@ class Tallies:
 
         if not self._kinds:
             return
-        labels = _LABEL.finditer(outline.text) if _LABELLED.search(outline.text) else ()
+        lines = dict.fromkeys(outline.text.rfind("\n", 0, at) + 1 for at in colons)
+        labels = _find_at(_LABEL, outline.text, lines)
         for found in (*labels, *_find_at(_KIND_OF, outline.text, places)):
             wrong = self._kind(found)
             line = outline.line_at(found.start("number"))

@@ -673,7 +673,9 @@ _AROUND = 60, 30  # characters around a number whose words may carry its sign
 _ADDED = re.compile(r"\+\d[\d.,]*\s?[/|,]\s?$")
 
 
-def read_otherwise(text: str, value: Value, *, is_listed: bool) -> Value | None:
+def read_otherwise(
+    text: str, value: Value, *, is_listed: bool, may_be_less: bool = True
+) -> Value | None:
     """The other way to read a number that no result has: `you owe 684.12` is -684.12, `19 h` is
     19:00. Amounts in lists, such as those of an account, stand without a sign."""
     if value.kind != "number" or not value.readings:
@@ -683,7 +685,7 @@ def read_otherwise(text: str, value: Value, *, is_listed: bool) -> Value | None:
         return value._replace(kind="moment", moments=(Moment(hour=hour, minute=0),), unit="")
     if _ADDED.search(text[max(0, value.start - 24) : value.start]):  # `+312 / −87`
         return value._replace(readings=tuple(map(abs, value.readings)))
-    if value.form.sign is not None or value.readings[0] <= 0:
+    if value.form.sign is not None or value.readings[0] <= 0 or not may_be_less:
         return None
     around = text[max(0, value.start - _AROUND[0]) : value.end + _AROUND[1]]
     if says_less(around) or (is_listed and is_money(text, value)):

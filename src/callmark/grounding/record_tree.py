@@ -15,7 +15,13 @@ from typing import TypeVar
 
 import snowballstemmer  # type: ignore[import-untyped]
 
-from callmark.grounding.dates import Moment, moment_keys, moments_elsewhere, moments_of_epoch
+from callmark.grounding.dates import (
+    LEAST_EPOCH,
+    Moment,
+    moment_keys,
+    moments_elsewhere,
+    moments_of_epoch,
+)
 from callmark.grounding.evidence import (
     MAX_DEPTH,
     Served,
@@ -50,26 +56,22 @@ _NOT_NAMING = frozenset("origin destination city status type state country first
 _DIGIT = re.compile(r"\d")
 # `30` of `downloads_30d`, and no part of an identifier.
 _KEY_NUMBER = re.compile(r"(?:[A-Za-z][A-Za-z_]*?_?)?(\d{2,5})(?:[A-Za-z_]+)?")
-_ISO_DURATION = re.compile(r"PT(?:(\d{1,2})H)?(?:(\d{1,2})M)?(?:(\d{1,2})S)?")
-_LEAST_EPOCH = 10**9 * SCALE
-# Words of keys whose large numbers are seconds, or milliseconds, since 1970.
-_OF_TIME = frozenset(
-    """
-    time timestamp ts date created updated modified at on start end started ended expires expiry due
-    until since epoch last next first seen published begin finished completed paid day when
-    """.split()
-)
 _LETTER = re.compile(r"[^\W\d_]")
 _PERIOD = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)|(?<![^\W\d_])(?:Q[1-4]|H[12]|W\d\d)(?!\w)", re.I)
 _LETTERS = re.compile(r"[^\W\d_]{4}")
 
+_SUFFIXED = (
+    *("'", "s", "y", "e", "i", "ed", "ing", "al", "ful", "ll", "er", "ator", "ion", "ant", "ent"),
+    *("ism", "ic"),
+)
 _stem = snowballstemmer.stemmer("english").stemWord
 
 
 @lru_cache(maxsize=1 << 16)
 def stem(word: str) -> str:
     folded = word.casefold()
-    if folded[-1:].isdecimal():  # no suffix ends so; and no two answers have the same numbers
+    # No suffix ends so: half of all words, and no two answers have the same numbers.
+    if folded[-1:].isdecimal() or not (folded.endswith(_SUFFIXED) or folded[:1] == "'"):
         return folded
     stemmed: str = _stem(folded)
     return stemmed
@@ -207,7 +209,12 @@ class RecordTree:
         found: dict[str, ResultRecord | None] = {}
         for field in self.fields:
             value = field.value
-            if isinstance(value, str) and len(value) <= LONGEST_CODE and _CODED.fullmatch(value):
+            if (
+                isinstance(value, str)
+                and "A" <= value[:1] <= "Z"
+                and len(value) <= LONGEST_CODE
+                and _CODED.fullmatch(value)
+            ):
                 known = found.setdefault(value, field.record)
                 if known is not field.record:
                     found[value] = None
@@ -271,8 +278,8 @@ class RecordTree:
         is_table = len(value) > 1 and all(isinstance(entry, dict) for entry in value.values())
         self.keys.update(value)
         # In one order, so that a score does not hang on that of a server's keys.
-        for name, entry in sorted(value.items()):
-            pointer = f"{path}/{_escape(name)}"
+        for name in sorted(value):
+            entry, pointer = value[name], f"{path}/{_escape(name)}"
             if isinstance(entry, str):
                 is_leaf = "\n" not in entry and entry.lstrip()[:1] not in ("{", "[")
             else:
@@ -404,9 +411,9 @@ class RecordIndex:
         self._minutes: dict[tuple[int | None, ...], list[tuple[Moment, Field]]] = {}
         self.shapes: dict[str, Field] = {}
         self.years: dict[str, list[Field]] = {}
-        self.keys = {identifier_key(key) for key in tree.keys}
         self.has_bare = self._has_echoes = False
-        for record in tree.records:
+        has_days = any(map(_DATED_KEY.match, tree.keys))
+        for record in tree.records if has_days else ():
             if record.fields and _DATED_KEY.match(record.key):
                 self._add_text(record.key, record.fields[0])
         for field in tree.fields:
@@ -414,12 +421,12 @@ class RecordIndex:
                 self.has_bare = True
             if field.echo:
                 self._has_echoes = True
-            if _DATED_KEY.match(field.key):  # `"rates": {"2026-11-09": 198.42}`
+            if has_days and _DATED_KEY.match(field.key):  # `"rates": {"2026-11-09": 198.42}`
                 self._add_text(field.key, field)
             if field.number is not None:
                 _note(self.numbers, field.number, field)
-                if field.number >= _LEAST_EPOCH and not _OF_TIME.isdisjoint(key_words(field.key)):
-                    for moment in moments_of_epoch(field.number / SCALE):
+                if LEAST_EPOCH * SCALE <= field.number < 10**4 * LEAST_EPOCH * SCALE:
+                    for moment in moments_of_epoch(field.number // SCALE, key_words(field.key)):
                         self._add_moment(moment, field)
             elif isinstance(field.value, str) and field.value:
                 self._add_text(field.value, field)
@@ -427,6 +434,10 @@ class RecordIndex:
     def names_a_key(self, key: str) -> bool:
         """`PM2.5` where a key is `pm2_5` or `pm25_ugm3`."""
         return key in self.keys or _bare(key) in self._key_words
+
+    @once
+    def keys(self) -> frozenset[str]:
+        return frozenset(map(identifier_key, self.tree.keys))
 
     @once
     def numbers_of_keys(self) -> frozenset[str]:
@@ -448,16 +459,17 @@ class RecordIndex:
     def _ordered(self) -> list[int]:
         return sorted(self.numbers)
 
+    def may_be_less(self, value: Value) -> bool:
+        """Could a leaf state this number with a minus sign, or as a name?"""
+        is_name = value.text in self.identifiers or value.text in self.years
+        return is_name or (bool(self._ordered) and self._ordered[0] <= TOLERANCE)
+
     def _add_text(self, text: str, field: Field) -> None:
         for value in read_leaf(text):
             for one in flat((value,)) if value.inner else (value,):
                 self._add_value(one, field)
         for moment in moments_elsewhere(text):
             self._add_moment(moment, field)
-        lasting = _ISO_DURATION.fullmatch(text) if text.startswith("PT") else None
-        if lasting is not None:  # `3:28:15` for `PT3H28M15S`
-            hour, minute, second = (int(one or 0) for one in lasting.groups())
-            self._add_moment(Moment(hour=hour, minute=minute, second=second), field)
         if len(text) <= _SHORT and _DIGIT.search(text):
             _note(self.identifiers, identifier_key(text), field)
             shape = shape_of(text)
@@ -591,19 +603,7 @@ class RecordIndex:
         columns: dict[int, tuple[str, str]] = {}
         for _, total, path, key in self._column_sums:
             columns.setdefault(total, (path, key))
-        for total, _ in self.totals_of_records:
-            columns.setdefault(total, ("of a record", "all"))
         return columns
-
-    @once
-    def totals_of_records(self) -> list[tuple[int, frozenset[int]]]:
-        """`{"wind": 14400, "solar": 4800, "gas": 5100}`: what such records come to, and of what."""
-        found = []
-        for record in self.tree.records:
-            numbers = [one.number for one in record.fields if one.number is not None]
-            if len(numbers) > 2 and len(numbers) == len(record.fields):
-                found.append((sum(numbers), frozenset(numbers)))
-        return found
 
     @once
     def _column_sums(self) -> list[tuple[int, int, str, str]]:

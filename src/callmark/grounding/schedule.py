@@ -486,6 +486,7 @@ _NAMES = (
     ("Sunday Sun Sonntag domingo dimanche", "Sunday"),
 )
 _DAYS = {name.casefold(): day for day, (names, _) in enumerate(_NAMES) for name in names.split()}
+WEEKDAYS = frozenset(_DAYS)  # one of them is a word of every text that names a day
 _ANY = "|".join(sorted(_DAYS, key=len, reverse=True))
 _BEFORE = re.compile(
     rf"(?<!\w)(?P<day>{_ANY})\.?\*{{0,2}},?\s\*{{0,2}}(?:(?:the|on|den|der|dem|am|el|le)\s)?$", re.I

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import accumulate
 
 from callmark.errors import UsageError
@@ -20,12 +21,13 @@ from callmark.grounding.text import (
     ByteOffsets,
     Frozen,
     blank_signs,
+    break_literal_newlines,
     lower,
     once,
     place_words,
     tokens_in,
 )
-from callmark.grounding.values import Value, break_literal_newlines, find_values
+from callmark.grounding.values import Value, find_values
 from callmark.records.samples import Extractor
 
 Span = tuple[int, int]
@@ -254,19 +256,55 @@ _OFFERED = re.compile(
 )
 
 
-_CHANGE = re.compile(
+class Cue:
+    """A pattern that many parts of one answer are searched for. All that it finds begins with one
+    of these words (`chang*`: or with one that begins so) or signs: where an answer has none of
+    them, which one look at its words tells for all cues, nobody has to search."""
+
+    def __init__(self, pattern: str, words: str, signs: str = "") -> None:
+        self.pattern = re.compile(pattern, re.IGNORECASE)
+        self.bit = 1 << len(_CUES)
+        _CUES.append(self)
+        for word in words.split():
+            known = _CUE_HEADS if word.endswith("*") else _CUE_WORDS
+            known[word.rstrip("*")] = known.get(word.rstrip("*"), 0) | self.bit
+        for sign in signs.split():
+            _CUE_SIGNS[sign] = _CUE_SIGNS.get(sign, 0) | self.bit
+
+
+_CUES: list[Cue] = []
+_CUE_WORDS: dict[str, int] = {}
+_CUE_HEADS: dict[str, int] = {}
+_CUE_SIGNS: dict[str, int] = {}
+
+
+@lru_cache(maxsize=1 << 14)
+def _cued_by(word: str) -> int:
+    """Which cues may begin with this word: one bit for each."""
+    bits = _CUE_WORDS.get(word, 0)
+    if word.startswith(tuple(_CUE_HEADS)):
+        for head, bit in _CUE_HEADS.items():
+            bits |= bit if word.startswith(head) else 0
+    return bits
+
+
+_CHANGE = Cue(
     r"\b(?:from|instead|chang\w+|swap\w*|updat\w+|mov(?:e|ed|ing)|exchang\w+|replac\w+|new"
     r"|current\w*|originally|previous\w*|versus|vs|compared|differen\w+)\b|->|→|➝",
-    re.IGNORECASE,
+    "from instead chang* swap* updat* mov* exchang* replac* new current* originally previous*"
+    " versus vs compared differen*",
+    "-> → ➝",
 )
-TOLD_CHANGE = re.compile(
+TOLD_CHANGE = Cue(
     r"\b(?:instead|chang\w+|swap\w*|updat\w+|mov(?:e|ed|ing)|exchang\w+|replac\w+|originally"
     r"|previous\w*|versus|vs|compared|differen\w+|than|down from|up from)\b|->|→|➝",
-    re.IGNORECASE,
+    "instead chang* swap* updat* mov* exchang* replac* originally previous* versus vs compared"
+    " differen* than down up",
+    "-> → ➝",
 )
-_CHANGE_ABOVE = re.compile(
+_CHANGE_ABOVE = Cue(
     r"\b(?:chang\w+|swap\w*|exchang\w+|replac\w+|modif\w+|proposed|target|requested)\b",
-    re.IGNORECASE,
+    "chang* swap* exchang* replac* modif* proposed target requested",
 )
 
 
@@ -330,6 +368,27 @@ class Outline:
                 at = self._lower.find(word, at + len(word))
         return sorted(places)
 
+    @once
+    def _cued(self) -> tuple[list[int], list[int]]:
+        """Where words and signs stand that cues begin with, and which cues."""
+        words, starts = self._placed
+        known = {word: _cued_by(word) for word in set(words)}
+        found = [(at, known[word]) for word, at in zip(words, starts, strict=True) if known[word]]
+        signs = [sign for sign in _CUE_SIGNS if sign in self._lower]
+        for sign in signs:
+            found += [(at, _CUE_SIGNS[sign]) for at in self.places_of((sign,))]
+        if signs:
+            found.sort()
+        return [at for at, _ in found], [bits for _, bits in found]
+
+    def finds(self, cue: Cue, start: int, end: int) -> bool:
+        """Does this part of the answer hold it?"""
+        places, bits = self._cued
+        for at in range(bisect_left(places, start), bisect_left(places, end)):
+            if bits[at] & cue.bit:
+                return cue.pattern.search(self.text, places[at], end) is not None
+        return False
+
     def sentence_at(self, position: int) -> Span:
         at = bisect_right(self._sentence_starts, position) - 1
         return self.sentences[at] if at >= 0 else (0, len(self.text))
@@ -356,9 +415,9 @@ class Outline:
         near = self.near(value, sentence)
         found = self._changes.get(near)
         if found is None:
-            found = self._changes[near] = _CHANGE.search(self.text, *near) is not None
+            found = self._changes[near] = self.finds(_CHANGE, *near)
         return found or any(
-            _CHANGE_ABOVE.search(self.text, start, min(end, start + WIDE))
+            self.finds(_CHANGE_ABOVE, start, min(end, start + WIDE))
             for start, end in self.line_at(value.start).heads[-1:]
         )
 
@@ -566,13 +625,26 @@ _DENYING = frozenset(
 )
 
 
+# And one of these in all that `_WHOLESALE` finds, one of the others in all that `_THAT` finds.
+_OF_ALL = frozenset(
+    """
+    none nothing all everything every following follows above ignore disregard believe trust nichts
+    folgende folgendes alles nada siguiente todo rien suit tout
+    """.split()
+)
+_OF_THAT = frozenset("that say truth dass que".split())
+
+
 def find_denied(outline: Outline) -> list[Span]:
     """The parts of the answer that it takes back, in its order; they may overlap."""
     words = outline.words & _DENYING
-    if not words:
+    is_wholesale = bool(words) and not _OF_ALL.isdisjoint(outline.words)
+    is_of_that = bool(words) and not _OF_THAT.isdisjoint(outline.words)
+    if not (is_wholesale or is_of_that):
         return []
     near = list(around(outline, outline.places_of(words), _LONGEST_DENIAL))
-    return sorted((*_taken_back(outline, near), *_denied_sentences(outline, near)))
+    taken_back = _taken_back(outline, near) if is_wholesale else ()
+    return sorted((*taken_back, *(_denied_sentences(outline, near) if is_of_that else ())))
 
 
 def around(outline: Outline, places: Sequence[int], reach: int) -> Iterator[Span]:

@@ -23,7 +23,7 @@ from callmark.grounding.record_tree import (
     stem,
 )
 from callmark.grounding.siblings import words_of_name
-from callmark.grounding.spans import Outline, Span
+from callmark.grounding.spans import Cue, Outline, Span
 from callmark.grounding.text import STOP_WORDS, Frozen, fold, lower, place_words
 from callmark.grounding.values import Value
 
@@ -365,13 +365,13 @@ def _belongs(field: Field, subject: RecordSubject) -> bool:
 def is_stated(outline: Outline, start: int, end: int) -> bool:
     """Is it said of something: `is delayed`, `Status: delayed`, `has delayed`?"""
     text = outline.text
-    clause = outline.clause_at(start)
-    begin = max(clause[0], start - FAR)
-    line = outline.line_at(start)
-    before = text[max(line.start, start - FAR) : start]
+    if _ENDS_HERE.match(text, end) is None:
+        return False
+    before = text[max(outline.line_at(start).start, start - FAR) : start]
     if _SAID.search(before) is None and _HAVE_SAID.search(before) is None:
         return False
-    return _UNSAID.search(text, begin, start) is None and _ENDS_HERE.match(text, end) is not None
+    begin = max(outline.clause_at(start)[0], start - FAR)
+    return _UNSAID.search(text, begin, start) is None
 
 
 SHORTEST, LONGEST = 3, 40  # characters of such a text
@@ -389,7 +389,7 @@ _FREE = frozenset(
     """.split()
 )
 # What is compared, wished for, left open or changed is not said of a record.
-_UNSURE = re.compile(
+_UNSURE = Cue(
     r"\b(?:from|instead|chang\w+|swap\w*|updat\w+|mov(?:e|ed|ing)|exchang\w+|replac\w+|new"
     r"|previous\w*"
     r"|originally|versus|vs|compared|differen\w+|upgrad\w+|downgrad\w+|convert\w*|switched"
@@ -401,7 +401,15 @@ _UNSURE = re.compile(
     r"|close to|next to|towards|via|rather|except|excluding|besides|eligible|also"
     r"|oder|nicht|kein\w*|als|statt|wenn|o|sin|ni|otro|otra|si|ou|pas|sans|autre|que)\b"
     r"|n['’]t\b|->|→|➝|\?",
-    re.IGNORECASE,
+    """
+    from instead chang* swap* updat* mov* exchang* replac* new previous* originally versus vs
+    compared differen* upgrad* downgrad* convert* switched switching select* cho* than like
+    unlike similar or either neither nor other others another both every any no not never
+    without if whether unless would could should may might prefer* want* ask* request* look*
+    need* filter* search* near nearby close next towards via rather except excluding besides
+    eligible also oder nicht kein* als statt wenn o sin ni otro otra si ou pas sans autre que
+    """,
+    "n't n’t -> → ➝ ?",
 )
 # What follows one of these is said of what stands before it: `Piranesi, in the Auditorium`.
 _SAID_OF = re.compile(
@@ -443,9 +451,13 @@ class KindFields:
     def __init__(self, index: RecordIndex, words: frozenset[str]) -> None:
         self._fields: dict[tuple[str, ...], list[Field]] = {}
         self._lengths: dict[str, set[int]] = {}
+        columns: dict[str, tuple[str, ...]] = {}
+        self._uneven: set[str] = set()  # keys under which different things stand
         for field in index.tree.fields:
             if isinstance(field.value, str):
                 name = words_of_kind(field.key, field.value)
+                if name and columns.setdefault(field.key, name) != name:
+                    self._uneven.add(field.key)
                 if name and words.issuperset(name):
                     known = self._fields.setdefault(name, [])
                     if len(known) <= MOST_OF_TEXT:
@@ -460,9 +472,15 @@ class KindFields:
             sentence = outline.sentence_at(start)
             turn = turn_at(start)
             fields = [field for field in fields if field.counts_for(turn)]
-            if not fields or len(fields) > MOST_OF_TEXT or outline.is_proposed(sentence):
+            # Where nothing else stands under its key, nothing else can be meant.
+            is_one_key = len({field.key for field in fields}) == 1 and fields[0].key in self._uneven
+            if not is_one_key or len(fields) > MOST_OF_TEXT or outline.is_proposed(sentence):
                 continue
             place = Value(start, end, "quote", outline.text[start:end])
+            if _is_topic(outline, place) or outline.finds(
+                _UNSURE, *outline.near(place, outline.clause_at(start))
+            ):
+                continue
             subject = _subject(binder, place, sentence)
             if subject is None or subject.distant:
                 continue
@@ -494,15 +512,9 @@ class KindFields:
         subject: RecordSubject,
         fields: Sequence[Field],
     ) -> SaidKind | None:
-        clause = outline.clause_at(place.start)
         kin = find_kin(fields, subject)
         if kin is not None or find_joined(fields, subject) is not None:
             return None
-        if _is_topic(outline, place):
-            return None
-        if _UNSURE.search(outline.text, *outline.near(place, clause)):
-            return None
-        keys = {field.key for field in fields}
         own = [
             one
             for record in subject.records[:NEAREST]
@@ -511,7 +523,7 @@ class KindFields:
             and words_of_kind(one.key, one.value)
             and any(_is_same_column(one, other) for other in fields[:NEAREST])
         ]
-        if not 0 < len(own) <= MOST_OWN or len(keys) != 1:
+        if not 0 < len(own) <= MOST_OWN:
             return None
         said = fold(outline.text[slice(*outline.near(place, sentence))])
         if any(_holds(said, str(one.value)) for one in own):

@@ -107,6 +107,20 @@ def lower(text: str) -> str:
     return text.lower()
 
 
+_ESCAPED_LINE = re.compile(r'^\s*[\[{"]|\\n\\n|\\n[-*\d]')
+
+
+def break_literal_newlines(text: str) -> str:
+    """A two-character backslash-n, which answers written as JSON hold, is a line break there.
+    Lengths stay. In `C:\\new` it is none."""
+    if "\\n" not in text:
+        return text
+    return "\n".join(
+        line.replace("\\n", "\n\n") if _ESCAPED_LINE.search(line) else line
+        for line in text.split("\n")
+    )
+
+
 def fold(text: str) -> str:
     """NFC, casefolded, white space folded to single blanks and trimmed."""
     # Several questions are asked of every leaf, and one leaf is like another.

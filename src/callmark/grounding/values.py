@@ -20,6 +20,7 @@ from callmark.grounding.text import (
     SIGNS,
     UNSPACED,
     Frozen,
+    break_literal_newlines,
     fold,
     is_plain,
     joining_marks,
@@ -207,7 +208,8 @@ _PERCENT_STARTS = frozenset(" \u00a0\u202f%％٪")
 NEARBY = 300  # how far around a token its line is looked at
 _DIGIT = re.compile(r"\d")
 # Every date and every time begins with one, two or four digits.
-_MAY_BE_MOMENT = re.compile(r"(?<!\d)(?:\d\d?|\d{4})(?!\d)")
+# One, two or four digits; the first of them first, as only that is looked for quickly.
+_MAY_BE_MOMENT = re.compile(r"\d(?<!\d\d)(?:\d(?:\d\d)?)?(?!\d)")
 _LETTER = re.compile(r"[^\W\d_]")
 _NOT_DIGIT = re.compile(r"\D")
 _BEFORE_MARKER = re.compile(r"[ \t>*_|#-]*\(?")
@@ -482,7 +484,6 @@ _ONE_UNIT = re.compile(
 )
 _CODE_BEFORE = re.compile(rf"(?:{_CODES}|[{SIGNS}])[ \u00a0]?$")
 _NUMERIC_PREFIXES = frozenset("mid pre post early late sub non top under over anti".split())
-_ESCAPED_LINE = re.compile(r'^\s*[\[{"]|\\n\\n|\\n[-*\d]')
 _JSON_BEFORE = re.compile(r'":\s*[\[{"]')
 _BEFORE_JSON_STRING = re.compile(r'":\s*\[?\s*$')
 _AFTER_JSON_STRING = re.compile(r",?[ \t]*(?:\n|$)")
@@ -542,17 +543,6 @@ def values_of(text: str, locale: str | None = None) -> tuple[Value, ...]:
     """`find_values`, remembered: leaves are like each other, and prompts come back sample after
     sample."""
     return (_short_values if len(text) <= SHORT else _long_values)(text, locale)
-
-
-def break_literal_newlines(text: str) -> str:
-    """A two-character backslash-n, which answers written as JSON hold, is a line break there.
-    Lengths stay. In `C:\\new` it is none."""
-    if "\\n" not in text:
-        return text
-    return "\n".join(
-        line.replace("\\n", "\n\n") if _ESCAPED_LINE.search(line) else line
-        for line in text.split("\n")
-    )
 
 
 def _scan(

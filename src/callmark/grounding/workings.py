@@ -116,6 +116,7 @@ class Workings:
         self.text = outline.text
         self.outline = outline
         self.values = values
+        self._starts = [value.start for value in values]
         self.index = index
         self.said = said
         self.turn_at = turn_at
@@ -151,7 +152,6 @@ class Workings:
         if value.form.percent:
             return (
                 self._rest_of_hundred(value, sentence)
-                or self._share_of_all(value, sentence)
                 or self._announced(value, sentence)
                 or self._calculated(value, sentence)
                 or self._of_results(value, sentence)
@@ -317,18 +317,6 @@ class Workings:
             so_far += one.readings[0]
             if 100 * SCALE - so_far == value.readings[0]:
                 return Worked("rest", "what is left of 100%")
-        return None
-
-    def _share_of_all(self, value: Value, sentence: Span) -> Worked | None:
-        """What its sentence names, as a share of what all of its kind come to."""
-        totals = self.index.totals_of_records
-        parts = self._named(value, sentence) if totals else []
-        for whole, numbers in totals[:3]:
-            named = [part for part in parts if part in numbers]
-            for part in (*named[:NEAREST_TERMS], sum(set(named))):
-                found = share_of(self._wanted(value), part, [whole], FURTHER)
-                if found is not None:
-                    return worked_of(found)
         return None
 
     def _one_step(
@@ -586,7 +574,7 @@ class Workings:
 
     def _days_apart(self, value: Value, minutes: int) -> Worked | None:
         """`48 hours before`, of two days that stand beside it."""
-        at = bisect_left(self.values, value.start, key=lambda one: one.start)
+        at = bisect_left(self._starts, value.start)
         near = self.values[max(0, at - 2 * BESIDE) : at + 4]
         days = [one.moments[0] for one in near if one.moments and one.moments[0].has_day]
         for first, last in combinations(days, 2):
@@ -622,7 +610,7 @@ class Workings:
         return None
 
     def _moments_beside(self, value: Value) -> list[Value]:
-        at = bisect_left(self.values, value.start, key=lambda one: one.start)
+        at = bisect_left(self._starts, value.start)
         near = [*self.values[max(0, at - BESIDE) : at], *self.values[at + 1 : at + 4]]
         return [
             one
@@ -666,7 +654,7 @@ class Workings:
         return bool(one.readings) and self.is_money(one) == self.is_money(other)
 
     def values_after(self, value: Value, end: int) -> list[Value]:
-        at = bisect_left(self.values, value.end, key=lambda one: one.start)
+        at = bisect_left(self._starts, value.end)
         found: list[Value] = []
         while at < len(self.values) and self.values[at].start < end and len(found) < 6:
             found.append(self.values[at])

@@ -268,6 +268,13 @@ def well_formed(text: str) -> str:
     return text
 
 
+def cut_value(value: Json, longest: int = 200) -> Json:
+    """A leaf's value as a match records it: long texts are cut."""
+    if not isinstance(value, str):
+        return value
+    return well_formed(value if len(value) <= longest else value[: longest - 1] + "…")
+
+
 def _parse_slowly(data: bytes | str, max_depth: int) -> Json:
     # msgspec is fast but refuses lone surrogate escapes, which real servers do send.
     try:

@@ -43,8 +43,6 @@ from callmark.records.statements import FLAGS, GOOD, RULES, StatementLabel, Tier
 from callmark.records.trace import Trace, compose_text, is_error_result, json_inside
 
 StrictKeysOf = Callable[[str | None], tuple[str, ...] | None]
-
-
 _TOLD_TOKEN = re.compile(r"[^\W_]+")
 LONG = 1000  # characters
 
@@ -153,9 +151,8 @@ class TrialReading:
         self.tiers: Mapping[str, Tier] = tiers or {}
         self.sample = sample
         self.trace = trace
-        self.text, turns = _normalise(trace, sample.expectation.normalise_text)
-        self._turns = turns
-        self._turn_ends = [end for _, end in turns or ()]
+        self.text, self._turns = _normalise(trace, sample.expectation.normalise_text)
+        self._turn_ends = [end for _, end in self._turns or ()]
         keys = _strict_keys(sample, tool_strict_keys, header_strict_keys)
         served = [*_prompt_results(sample.prompt, keys), *_trace_results(trace, keys)]
         self.served = tuple(served)
@@ -435,10 +432,9 @@ def score_integration(
             values[mark.label] = values.get(mark.label, 0) + 1
     lax = sum(one.good_lax for one in counted)
     strict = sum(one.good_strict for one in counted)
-    found_lax, found_strict = min(lax, 1), min(strict, 1)
-    missing: tuple[int, ...] = ()
-    if facts:
-        found_lax, found_strict, missing = _count_facts(reading, scored, facts)
+    found_lax, found_strict, missing = (
+        _count_facts(reading, scored, facts) if facts else (min(lax, 1), min(strict, 1), ())
+    )
     return IntegrationVerdict(
         spans=tuple(_span_score(reading, one) for one in judged),
         total=len(judged),
@@ -474,19 +470,22 @@ def _judge_claimed(
             continue
         turn = reading.turn_at(span[0])
         first, last = bisect_left(starts, span[0]), bisect_left(starts, span[1])
+        if first == last:  # it says nothing that a rule reads, and may repeat a text
+            told = SpanGrounding(reading.grounder.find_texts(span, turn, []), (), ())
+            if told.matches:
+                is_strict = any(match.strict for match in told.matches)
+                yield _Judged(span, turn, told, True, True, True, is_strict)
+            continue
         grounding, is_firm = _ground_claimed(reading, span, turn, findings[first:last], by_start)
         denied = any(one.rule == "denial" for one in findings[first:last])
         if denied:
             grounding = grounding._replace(matches=(), derived=())
-        if not grounding.matches and not grounding.derived and first == last:
-            continue
         good = bool(grounding.matches or grounding.derived) or any(
             one.label in GOOD for one in findings[first:last]
         )
         strict = any(match.strict for match in grounding.matches + grounding.derived)
         sound = good and not is_firm
-        counted = good or is_firm
-        yield _Judged(span, turn, grounding, True, counted, sound, sound and strict, denied)
+        yield _Judged(span, turn, grounding, True, good or is_firm, sound, sound and strict, denied)
 
 
 def _ground_claimed(

@@ -14,7 +14,7 @@ from callmark.errors import PluginError, place_in
 from callmark.grounding.dates import Moment
 from callmark.grounding.evidence import flat
 from callmark.grounding.record_tree import RecordTree, number_of
-from callmark.grounding.text import admits_failure, blank_signs, fold, tokens_in
+from callmark.grounding.text import admits_failure, blank_signs, fold, once, tokens_in
 from callmark.grounding.values import identifier_key, values_of
 from callmark.records.jsontext import Json, NotJson, canonical_json, parse_json
 from callmark.records.problems import hint
@@ -83,7 +83,7 @@ class _Stated:
         plain = blank_signs(reading.text)
         tokens = _TOKEN.findall(fold(reading.text)) if plain is None else tokens_in(plain)
         self._words = set(tokens)
-        self._pairs = set(pairwise(tokens))
+        self._tokens = tokens
         self.numbers: set[int] = set()
         self._keys: set[str] = set()
         self._moments: set[Moment] = set()
@@ -93,9 +93,15 @@ class _Stated:
             if value.key:
                 self._keys.add(value.key)
 
+    @once
+    def _pairs(self) -> set[tuple[str, str]]:
+        return set(pairwise(self._tokens))
+
     def holds(self, folded: str, text: str) -> bool:
         tokens = _TOKEN.findall(folded)
-        if self._words.issuperset(tokens) and self._pairs.issuperset(pairwise(tokens)):
+        if self._words.issuperset(tokens) and (
+            len(tokens) == 1 or self._pairs.issuperset(pairwise(tokens))
+        ):
             return True
         if len(tokens) > _SHORT:
             return False

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import islice
 from typing import NamedTuple
 
 from callmark.calls.registry import Registry
@@ -21,11 +20,10 @@ from callmark.grounding.deeds import (
     DoneCall,
     Tells,
     find_deeds,
-    words_of_call,
     writes,
 )
-from callmark.grounding.match import Said, Utterance, cut_value
-from callmark.grounding.naming import NAMES, TITLED, GivenNames, KnownWords, find_unnamed
+from callmark.grounding.match import Said, Utterance
+from callmark.grounding.naming import NAMES, TITLES, GivenNames, KnownWords, find_unnamed
 from callmark.grounding.negation import grammar_of
 from callmark.grounding.polar_keys import SHORT_ANSWER, YES_OR_NO, root
 from callmark.grounding.polarity import PolarFields
@@ -42,13 +40,13 @@ from callmark.grounding.record_tree import (
     stem,
     texts_in,
 )
-from callmark.grounding.schedule import DAY_KEYS, find_days, schedules_of, wrong_hours
+from callmark.grounding.schedule import DAY_KEYS, WEEKDAYS, find_days, schedules_of, wrong_hours
 from callmark.grounding.siblings import SiblingNames
 from callmark.grounding.spans import Outline, Span, is_denied_value
 from callmark.grounding.states import STATE_WORDS, KindFields, StateFields
 from callmark.grounding.text import fold, once
 from callmark.grounding.values import Value, identifier_key
-from callmark.records.jsontext import Json, canonical_json
+from callmark.records.jsontext import Json, canonical_json, cut_value
 from callmark.records.results import Statement
 from callmark.records.samples import CALL_FREE
 from callmark.records.statements import FLAGS, GOOD, LONGEST_QUOTE, RULES, quote_said
@@ -56,7 +54,6 @@ from callmark.records.trace import TraceEntry
 from callmark.scorers.integration import TrialReading, done_in_prompt
 from callmark.scorers.shown import ordinal_of, place_of
 
-MOST_TEXTS = 40  # of one call that say what it did
 MOST_SIBLINGS = 200  # of a record that a deed is told of
 _NEIGHBOURS = 8  # numbers on either side that are looked at for the nearest
 _OF_CLAUSES = frozenset(
@@ -142,7 +139,7 @@ def _check_rules(
 ) -> Iterator[StatementFinding]:
     """A rule is asked where the results and the answer have what it is about."""
     tree = index.tree
-    if any(value.kind == "moment" for value in values):
+    if not WEEKDAYS.isdisjoint(outline.words) and any(one.kind == "moment" for one in values):
         yield from _check_weekdays(reading, index, values)
     if any(map(_may_say_yes_or_no, tree.fields)):
         yield from _check_polarity(reading, outline, tree, binder, registry)
@@ -174,7 +171,7 @@ def _check_wording(
         yield from _check_comparisons(outline, values)
     if index.describes:
         yield from _check_names(outline, KnownWords(index, reading.said))
-    if NAMES.search(reading.text) or TITLED.search(reading.text):
+    if NAMES.search(reading.text) or not TITLES.isdisjoint(outline.words):
         names = GivenNames(index.tree, KnownWords(index, reading.said))
         yield from _check_given_names(reading, outline, names)
 
@@ -530,7 +527,7 @@ def _check_given_names(
 def _check_deeds(
     reading: TrialReading, outline: Outline, registry: Registry, binder: Binder | None
 ) -> Iterator[StatementFinding]:
-    calls = _done_calls(reading, registry)
+    calls = (call for call, _ in _called(reading, registry))
     can_write = any(writes(spec.name, spec.description) for spec in registry.specs) or any(
         writes(call.name, call.description) for call, _ in _called(reading, registry)
     )
@@ -630,16 +627,6 @@ def _told_states(reading: TrialReading) -> Tells:
     return tells
 
 
-def _done_calls(reading: TrialReading, registry: Registry) -> Iterator[DoneCall]:
-    for call, entry in _called(reading, registry):
-        if entry is None:
-            yield call
-            continue
-        texts = list(islice(texts_in(entry.arguments), MOST_TEXTS))
-        words = words_of_call(call.name, call.description, texts, (entry.arguments, entry.result))
-        yield call._replace(words=words, named=frozenset(map(fold, texts)))
-
-
 def _called(
     reading: TrialReading, registry: Registry
 ) -> Iterator[tuple[DoneCall, TraceEntry | None]]:
@@ -651,7 +638,9 @@ def _called(
         if entry.status == "ok" and entry.name is not None and not _reads_as_error(entry.result):
             spec = registry.spec(entry.name)
             turn = entry.turn if reading.trace.turns is not None else None
-            yield DoneCall(turn, entry.name, "" if spec is None else spec.description), entry
+            given = (entry.arguments, entry.result)
+            about = "" if spec is None else spec.description
+            yield DoneCall(turn, entry.name, about, given=given), entry
 
 
 def _reads_as_error(result: Json) -> bool:
