@@ -226,6 +226,7 @@ def _chained(found: arithmetic.Sum) -> Chained:
 MOST_REACHING = 14  # numbers of results from which two steps are tried
 _OFTEN_USED = (7, 8, 12, 24, 52, 60, 100, 365, 1000, 1024, 3600)  # by whoever reckons
 LARGEST = 10**15
+_UNLIKE = 100  # what is so many times as large is not added: almost any number would be near it
 _SAME = 10**6  # two that differ by less than this part of them are one
 
 
@@ -245,9 +246,16 @@ def is_within_reach(value: Value, numbers: Iterable[int], half: int) -> bool:
     for one in known:
         first |= {one * other for other in _OFTEN_USED} | {one / other for other in _OFTEN_USED}
     last = (*known, *map(float, _OFTEN_USED))
+    slack = max(slack, wanted / _SAME)
     return any(
-        abs(one - wanted) <= max(slack, wanted / _SAME)
+        abs(one - wanted) <= slack
         for before in first
         for other in last
-        for one in (before, before + other, abs(before - other), before * other, before / other)
+        for one in (before * other, before / other)
+    ) or any(
+        abs(one - wanted) <= slack
+        for before in first
+        for other in known
+        if before < _UNLIKE * other and other < _UNLIKE * before
+        for one in (before, before + other, abs(before - other))
     )

@@ -33,7 +33,7 @@ from callmark.grounding.record_tree import (
 from callmark.grounding.spans import TOLD_CHANGE, Outline, Span
 from callmark.grounding.text import Frozen, names_an_ending, once
 from callmark.grounding.values import Value, decimals_of, is_one_value
-from callmark.grounding.workings import TurnAt, words_around
+from callmark.grounding.workings import FEW_NUMBERS, TurnAt, words_around
 from callmark.records.statements import FLAGS, GOOD, StatementLabel
 
 NEAR_STATED = 4  # numbers before one that may be the same in another unit
@@ -228,8 +228,7 @@ class Checker:
         is_open = not is_tied and len(self.index.numbers) > claims.FEW
         if is_open and claims.may_be_worked_out(self.text, sentence, value):
             return self.found(value, "unchecked", "worked out")
-        is_unclear = value.start in self.workings.unclear
-        if is_unclear or self._is_other_share(value) or self.workings.is_reckoned_of_few(value):
+        if value.start in self.workings.unclear or self._is_other_share(value):
             return self.found(value, "unchecked", "worked out")
         is_copied = not claims.is_hedged(self.text, value)
         near = self._slips.leaf_near(value, self.turn_at(value.start)) if is_copied else None
@@ -241,7 +240,9 @@ class Checker:
     def _is_other_share(self, value: Value) -> bool:
         """Worked out in a way that no rule follows: no leaf states a share, and no share of the
         answer could be followed."""
-        if not value.form.percent or self.measures.has_shares:
+        if not value.form.percent or len(self.index.numbers) <= FEW_NUMBERS:
+            return False
+        if self.measures.has_shares:
             return False
         return not any(one.form.percent for one in self._remembered)
 

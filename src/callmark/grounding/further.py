@@ -163,17 +163,6 @@ class FurtherWorkings(Workings):
                     return worked_of(found)
         return None
 
-    def is_reckoned_of_few(self, value: Value) -> bool:
-        """Is it one of the sums and differences of all that the results hold, where that is little?
-        Then nobody can say that it was misread."""
-        numbers = [one for one in self.index.numbers if one]
-        if not value.readings or len(numbers) > FEW_NUMBERS:
-            return False
-        reached = {0}
-        for number in numbers:
-            reached |= {one + more for one in reached for more in (number, -number)}
-        return abs(value.readings[0]) in reached
-
     def speaks_of_before(self, value: Value) -> bool:
         """`the £45`, which was stated before."""
         before = self.text[max(0, value.start - 12) : value.start]

@@ -468,8 +468,9 @@ class RecordIndex:
         for value in read_leaf(text):
             for one in flat((value,)) if value.inner else (value,):
                 self._add_value(one, field)
-        for moment in moments_elsewhere(text):
-            self._add_moment(moment, field)
+        if ":" in text or text.startswith("PT"):
+            for moment in moments_elsewhere(text):
+                self._add_moment(moment, field)
         if len(text) <= _SHORT and _DIGIT.search(text):
             _note(self.identifiers, identifier_key(text), field)
             shape = shape_of(text)
