@@ -158,6 +158,9 @@ def _next_steps(report: Report, places: RunPaths) -> Iterator[str]:
         return
     if not report.complete:
         yield f"{places.results}.journal: what is finished; the same command with --resume goes on"
+        if report.errors.count:
+            allowed = f"--resume --max-errors {report.errors.count}"
+            yield f"{allowed}: the same, and it ends even if as many are lost again"
         return
     if places.page is None:
         yield f"{places.results}: every trial"
@@ -214,6 +217,24 @@ def open_finished(
         cross_score=cross_scorer(),
         fail_on_inconclusive=fail_on_inconclusive,
     )
+
+
+def open_unfinished(journal: Path) -> FinishedRun:
+    """What is known of a run by its journal: judged as its report was, if it has written one."""
+    import msgspec
+
+    from callmark.api import summarize_results
+    from callmark.records.report import Report
+    from callmark.reports.finished_run import FinishedRun
+    from callmark.store.files import read_report
+    from callmark.store.journal import finished_trials
+    from callmark.store.runs import REPORT
+
+    report = journal.with_name(REPORT)
+    if report.is_file():
+        return FinishedRun(report=read_report(report))
+    found = summarize_results(finished_trials(journal))
+    return FinishedRun(report=msgspec.convert(found, Report))
 
 
 def summarise_lines(path: Path) -> Report:
