@@ -173,9 +173,13 @@ def test_f55_the_place_is_found_by_a_process_of_its_own(here):
 def test_f55_an_unfinished_run_shows_what_it_has(here, capsys):
     answers = Path("answers.jsonl").read_bytes()
     Path("answers.jsonl").write_bytes(b"".join(answers.splitlines(keepends=True)[:-1]))
-    assert dispatch(["run", *here.words, "--no-html"]) == 4
+    assert dispatch(["run", *here.words]) == 4
     printed = capsys.readouterr().out
     assert "\n  --resume --max-errors 1: the same, and it ends even if as many are" in printed
+    assert "\n  runs/dataset-1/report.html: every sample in a browser\n" in printed
+    page = Path("runs/latest/report.html").read_text("utf-8")
+    index = page.partition('id="index">')[2].partition("</script>")[0]
+    assert sorted(json.loads(index)["ids"]) == [f"s{number:03}" for number in range(25)]
     told = []
     for named in ("runs/latest", "runs/dataset-1/results.jsonl"):  # the second is what it printed
         assert dispatch(["show", named]) == 0
