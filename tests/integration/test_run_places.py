@@ -197,3 +197,13 @@ def test_f55_an_unfinished_run_shows_what_it_has(here, capsys):
     capsys.readouterr()
     assert dispatch(["show", "runs/latest"]) == 0
     assert "not finished" not in capsys.readouterr().out
+
+
+def test_f55_a_run_that_too_few_samples_left_open_says_how_to_judge_them(here, capsys):
+    hint = "\n  --min-eligible-for-gates 1: the same command judges what there is\n"
+    assert dispatch(["run", *here.words, "--min-eligible-for-gates", "1000"]) == 5
+    assert hint in capsys.readouterr().out
+    assert dispatch(["run", *here.words, "--min-eligible-for-gates", "1"]) == 0
+    assert hint not in capsys.readouterr().out
+    assert dispatch(["run", *here.words, "--only", "s001"]) == 5  # a part has other reasons
+    assert hint not in capsys.readouterr().out

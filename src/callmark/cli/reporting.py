@@ -144,6 +144,7 @@ def explained_misses(report: Report, places: RunPaths) -> list[str]:
 
 
 def _next_steps(report: Report, places: RunPaths) -> Iterator[str]:
+    from callmark.summary.gates import TOO_FEW
     from callmark.summary.metrics import FLAGGED, UNCHANGED
 
     if places.page is not None:
@@ -167,6 +168,10 @@ def _next_steps(report: Report, places: RunPaths) -> Iterator[str]:
     if report.misses.count:
         fixtures = f" --fixtures {places.fixtures}" if places.fixtures else ""
         yield f"callmark fixtures suggest {places.results}{fixtures}"
+    if report.verdict == "inconclusive" and any(
+        (gate.reason or "").endswith(TOO_FEW) for gate in report.gates
+    ):
+        yield "--min-eligible-for-gates 1: the same command judges what there is"
     observed = report.metrics.get(UNCHANGED)
     # Where some are accepted, somebody has asked for it and was told what is left, and why.
     is_observed = observed is not None and observed.n == report.counts.samples
