@@ -94,7 +94,7 @@ def test_f55_resume_goes_on_with_the_latest_run(here, capsys):
     Path("answers.jsonl").write_bytes(b"".join(answers.splitlines(keepends=True)[:-1]))
     assert run(here) == 4  # one answer is missing
     assert Path("runs/dataset-1/results.jsonl.journal").is_file()
-    assert dispatch(["show", "runs/latest", "s001"]) == 2
+    assert dispatch(["score", "runs/latest"]) == 2
     assert "the run is not finished" in capsys.readouterr().err
     assert run(here, "--resume", "--max-errors", "1") == 0
     assert made() == ["dataset-1", "latest"]
@@ -168,3 +168,42 @@ def test_f55_the_place_is_found_by_a_process_of_its_own(here):
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 0
     assert "runs/dataset-1/report.json: all numbers" in done.stdout
+
+
+def test_f55_an_unfinished_run_shows_what_it_has(here, capsys):
+    answers = Path("answers.jsonl").read_bytes()
+    Path("answers.jsonl").write_bytes(b"".join(answers.splitlines(keepends=True)[:-1]))
+    assert dispatch(["run", *here.words]) == 4
+    printed = capsys.readouterr().out
+    assert "\n  --resume --max-errors 1: the same, and it ends even if as many are" in printed
+    assert "\n  runs/dataset-1/report.html: every sample in a browser\n" in printed
+    page = Path("runs/latest/report.html").read_text("utf-8")
+    index = page.partition('id="index">')[2].partition("</script>")[0]
+    assert sorted(json.loads(index)["ids"]) == [f"s{number:03}" for number in range(25)]
+    told = []
+    for named in ("runs/latest", "runs/dataset-1/results.jsonl"):  # the second is what it printed
+        assert dispatch(["show", named]) == 0
+        told.append(capsys.readouterr().out.partition("\nnext: ")[0])
+    assert told[0] == told[1]
+    assert ", 1 not scored\nthe run is not finished: " in told[0]
+    assert dispatch(["show", "runs/latest", "s001"]) == 0
+    assert capsys.readouterr().out.startswith("s001  trial 0")
+    assert dispatch(["show", "runs/latest/results.jsonl.journal", "s999"]) == 2
+    Path("runs/latest/report.json").unlink()  # killed before it wrote one
+    assert dispatch(["show", "runs/latest"]) == 0
+    assert ", 1 not scored\nthe run is not finished: " in capsys.readouterr().out
+
+    assert run(here, "--resume", "--max-errors", "1") == 0
+    capsys.readouterr()
+    assert dispatch(["show", "runs/latest"]) == 0
+    assert "not finished" not in capsys.readouterr().out
+
+
+def test_f55_a_run_that_too_few_samples_left_open_says_how_to_judge_them(here, capsys):
+    hint = "\n  --min-eligible-for-gates 1: the same command judges what there is\n"
+    assert dispatch(["run", *here.words, "--min-eligible-for-gates", "1000"]) == 5
+    assert hint in capsys.readouterr().out
+    assert dispatch(["run", *here.words, "--min-eligible-for-gates", "1"]) == 0
+    assert hint not in capsys.readouterr().out
+    assert dispatch(["run", *here.words, "--only", "s001"]) == 5  # a part has other reasons
+    assert hint not in capsys.readouterr().out

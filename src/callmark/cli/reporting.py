@@ -144,6 +144,7 @@ def explained_misses(report: Report, places: RunPaths) -> list[str]:
 
 
 def _next_steps(report: Report, places: RunPaths) -> Iterator[str]:
+    from callmark.summary.gates import TOO_FEW
     from callmark.summary.metrics import FLAGGED, UNCHANGED
 
     if places.page is not None:
@@ -158,12 +159,19 @@ def _next_steps(report: Report, places: RunPaths) -> Iterator[str]:
         return
     if not report.complete:
         yield f"{places.results}.journal: what is finished; the same command with --resume goes on"
+        if report.errors.count:
+            allowed = f"--resume --max-errors {report.errors.count}"
+            yield f"{allowed}: the same, and it ends even if as many are lost again"
         return
     if places.page is None:
         yield f"{places.results}: every trial"
     if report.misses.count:
         fixtures = f" --fixtures {places.fixtures}" if places.fixtures else ""
         yield f"callmark fixtures suggest {places.results}{fixtures}"
+    if report.verdict == "inconclusive" and any(
+        (gate.reason or "").endswith(TOO_FEW) for gate in report.gates
+    ):
+        yield "--min-eligible-for-gates 1: the same command judges what there is"
     observed = report.metrics.get(UNCHANGED)
     # Where some are accepted, somebody has asked for it and was told what is left, and why.
     is_observed = observed is not None and observed.n == report.counts.samples
@@ -214,6 +222,24 @@ def open_finished(
         cross_score=cross_scorer(),
         fail_on_inconclusive=fail_on_inconclusive,
     )
+
+
+def open_unfinished(journal: Path) -> FinishedRun:
+    """What is known of a run by its journal: judged as its report was, if it has written one."""
+    import msgspec
+
+    from callmark.api import summarize_results
+    from callmark.records.report import Report
+    from callmark.reports.finished_run import FinishedRun
+    from callmark.store.files import read_report
+    from callmark.store.journal import finished_trials
+    from callmark.store.runs import REPORT
+
+    report = journal.with_name(REPORT)
+    if report.is_file():
+        return FinishedRun(report=read_report(report))
+    found = summarize_results(finished_trials(journal))
+    return FinishedRun(report=msgspec.convert(found, Report))
 
 
 def summarise_lines(path: Path) -> Report:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from callmark.cli.compare import DECIDED, options_of
 from callmark.cli.compare import present as present_comparison
@@ -348,8 +348,26 @@ def publish_report(
         write_forms(finished, [form for form in forms if results is not None or not form.of_trials])
     if page is not None:
         with atomic_writer(page) as stream:
-            write_html(finished, stream)
+            if results is None and config.out is not None:
+                _write_unfinished(report, Path(config.out), stream)
+            else:
+                write_html(finished, stream)
     append_step_summary(markdown)
+
+
+def _write_unfinished(report: Report, out: Path, stream: BinaryIO) -> None:
+    """The page of a run that has no results yet: its journal has what is finished."""
+    from callmark.reports.html.page import write_run_page
+    from callmark.store.files import run_name
+    from callmark.store.journal import finished_trials, journal_path
+
+    journal = journal_path(out)
+    write_run_page(
+        stream,
+        report,
+        lambda: finished_trials(journal) if journal.is_file() else iter(()),
+        name=run_name(out),
+    )
 
 
 def compare_with_baseline(config: RunConfig, options: argparse.Namespace) -> int:

@@ -67,34 +67,42 @@ def main(arguments: list[str]) -> int:
     options = build_parser().parse_args(arguments)
 
     from callmark.reports.show import show_blocks
-    from callmark.store.files import find_result
-    from callmark.store.runs import results_of
+    from callmark.store.runs import trials_of
 
     if _is_probe(options.run):
         return _show_probe(options.run, options.id, options.checkpoint)
     if options.checkpoint is not None:
         raise UsageError("--checkpoint: is for a probe's report of a series")
-    path = results_of(options.run)
+    path = trials_of(options.run)
     if options.statements:
         return _show_statements(path, options.id, options.trial, as_json=options.json)
     if options.json:
         raise UsageError("show: --json is for --statements")
     if not options.id:
         return _list_samples(path, options.trial)
-    found = [find_result(path, sample_id, options.trial)[1] for sample_id in options.id]
+    found = [_find(path, sample_id, options.trial) for sample_id in options.id]
     for number, result in enumerate(found):
         rule = [line(), line("─" * RULED, "quiet")] if number else []
         write([*rule, *show_blocks(result, full=options.full)], sys.stdout)
     return 0
 
 
+def _find(path: Path, sample_id: str, trial: int) -> Result:
+    from callmark.store.files import find_among
+    from callmark.store.runs import read_trials
+
+    return find_among(enumerate(read_trials(path)), path, sample_id, trial)[1]
+
+
 def _list_samples(path: Path, trial: int) -> int:
     """Those of the run, for whoever has no id yet: first what failed, each with its reasons."""
-    from callmark.cli.reporting import open_finished
+    from callmark.cli.reporting import open_finished, open_unfinished
+    from callmark.store.runs import UNFINISHED, is_journal, read_trials
 
-    finished = open_finished(path)
+    goes_on = is_journal(path)
+    finished = open_unfinished(path) if goes_on else open_finished(path)
     failed, lost, others = _Rows(), _Rows(), _Rows()
-    for result in finished.trials():
+    for result in read_trials(path):
         if result.trial == trial:
             reasons = finished.why_failed(result)
             rows = lost if result.scores is None else failed if reasons else others
@@ -107,6 +115,7 @@ def _list_samples(path: Path, trial: int) -> int:
             f"{failed.count} of {every} samples failed{unscored}",
             "bad" if failed.count else "warn" if lost.count else "good",
         ),
+        *([line(UNFINISHED, "warn")] if goes_on else ()),
         line(),
         Table(
             ("sample", "calls", "statements", "flagged", "unchecked"),
@@ -187,11 +196,11 @@ def _show_probe(path: Path, cases: Sequence[str], checkpoint: str | None) -> int
 def _show_statements(path: Path, ids: Sequence[str], trial: int, *, as_json: bool) -> int:
     from callmark.records.jsontext import canonical_json, plain
     from callmark.reports.show import statement_blocks
-    from callmark.store.files import find_result, read_results
+    from callmark.store.runs import read_trials
     from callmark.summary.failing import list_statements
 
-    named = [find_result(path, sample_id, trial)[1] for sample_id in ids]
-    results: Iterable[Result] = named or read_results(path)
+    named = [_find(path, sample_id, trial) for sample_id in ids]
+    results: Iterable[Result] = named or read_trials(path)
     listed = list_statements(results)
     if as_json:
         print(canonical_json(plain(listed)))

@@ -228,6 +228,7 @@ def _evidence(
         num_cases=change.n,
         num_arg_pairs_compared=len(disagreements),
         num_hallucinated=sum(invented),
+        num_hallucinated_base=_invented_by_base(spec, outcomes),
         z_by_rank=z_by_rank(rate, nulls.by_rank),
         # One case leaves nothing to draw from: the seed's interval is the value itself.
         raw_ci_95=(rate, rate) if interval is None else (interval.low, interval.high),
@@ -360,12 +361,20 @@ def _decision_reason(change: ValidityChange) -> str:
 
 
 def _weak_base(change: ValidityChange) -> str:
-    """A pass over cases that the base cannot do says little, however many they are."""
-    is_pass = change.decision in ("no_regression", "no_drop_seen")
-    if not is_pass or change.base_valid >= FEW_CALLS * change.n:
+    """Cases that the base cannot do say little, however many they are, unless calls are lost."""
+    if change.decision == "regression" or change.base_valid >= FEW_CALLS * change.n:
         return ""
     made = f"{change.base_valid} of the {change.n} cases"
     return f"; the base makes a valid call in only {made} and can lose no other: ask what it can do"
+
+
+def _invented_by_base(spec: FidelitySpec, outcomes: Iterable[CaseOutcome]) -> int:
+    """What the base did as well is not the fine-tune's doing."""
+    return sum(
+        is_invented(call.name, case, spec.allowed_tools)
+        for case, one in zip(spec.cases, outcomes, strict=True)
+        if case.gold_tool_name is not None and (call := _valid_call(one.base)) is not None
+    )
 
 
 def _pair(

@@ -148,6 +148,7 @@ class ProbeEvidence(msgspec.Struct, frozen=True, kw_only=True):
     num_unwanted_ft: int = 0
     num_format_pairs: int = 0
     num_format_changed: int = 0
+    num_hallucinated_base: int | None = None  # nobody counted
     formats_base: dict[str, int] = {}
     formats_ft: dict[str, int] = {}
     expected_format: str | None = None

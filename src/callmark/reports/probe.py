@@ -258,6 +258,8 @@ def _sentence(result: FidelityResult, sides: Sides) -> str:
         return said
     invented = evidence.num_hallucinated
     said = f"{said}; {invented or 'none'} of the {after} {_names(invented)} a wrong tool"
+    if invented and evidence.num_hallucinated_base:
+        said = f"{said}, {evidence.num_hallucinated_base} of the {before} {sides.base}"
     changed = evidence.num_format_changed
     return f"{said}; {changed} in another format" if changed else said
 
@@ -341,7 +343,9 @@ def _signals(result: FidelityResult, evidence: ProbeEvidence) -> Iterator[tuple[
         sign_text(evidence.validity_delta),
         between,
     )
-    yield _row("calls with a wrong tool", "", round_text(evidence.hallucination_rate))
+    before, calls = evidence.num_hallucinated_base, evidence.num_valid_base
+    wrong = "" if before is None or not calls else round_text(before / calls)
+    yield _row("calls with a wrong tool", wrong, round_text(evidence.hallucination_rate))
     if evidence.num_no_call:
         base, tuned = (
             round_text(count / evidence.num_no_call)

@@ -10,7 +10,7 @@ import json
 import os
 import secrets
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
@@ -235,9 +235,16 @@ def _lines_and_results(path: Path) -> Iterator[tuple[Line, Result]]:
 
 def find_result(path: Path, sample_id: str, trial: int) -> tuple[int, Result]:
     """One trial of a results file and its line; UsageError says what the file has instead."""
+    return find_among(numbered_results(path), path, sample_id, trial)
+
+
+def find_among(
+    results: Iterable[tuple[int, Result]], path: Path, sample_id: str, trial: int
+) -> tuple[int, Result]:
+    """One of these trials, which `path` holds."""
     ids: set[str] = set()
     trials: set[int] = set()
-    for line, result in numbered_results(path):
+    for line, result in results:
         if result.sample_id == sample_id:
             if result.trial == trial:
                 return line, result

@@ -209,6 +209,22 @@ def journal_path(out: Path) -> Path:
     return out.with_name(out.name + ENDING)
 
 
+def finished_trials(journal: Path) -> Iterator[Result]:
+    """Those of a run that is not finished, in the order of its results; of two tries the later."""
+    with journal.open("rb") as stream:
+        left_out = {
+            number for _, record in _Found(journal).records(stream) for number in record.salvaged
+        }
+        stream.seek(0)
+        places = _Places()
+        for line, record in _Found(journal).records(stream):
+            if record.sample_id is not None and line.number not in left_out:
+                places.add(record.index, record.trial, line.offset)
+        for offset in places.in_order(stream):
+            stream.seek(offset)
+            yield decode_result(_bare(stream.readline()))
+
+
 def not_of_this_run(path: Path | str, what: str, line: int | None) -> BadInput:
     if line is None:
         return BadInput(f"{path}: {what}. --restart starts over.")

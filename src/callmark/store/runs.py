@@ -11,12 +11,14 @@ from pathlib import Path
 
 from callmark.errors import BadInput, CannotWrite, UsageError
 from callmark.records.jsontext import NotJson
+from callmark.records.results import Result
 from callmark.store.files import (
     filled_lines,
     make_folder,
     parse_line,
+    read_results,
 )
-from callmark.store.journal import journal_path
+from callmark.store.journal import ENDING, finished_trials, journal_path
 
 RUNS = Path("runs")
 RESULTS = "results.jsonl"
@@ -144,12 +146,34 @@ def results_of(run: Path) -> Path:
     return path
 
 
+UNFINISHED = (
+    "the run is not finished: the same command with --resume goes on (and with --max-errors N it"
+    " ends although N trials are lost)"
+)
+
+
 def unfinished(folder: Path) -> BadInput | None:
     """What to say of a run that has a journal and no results; None: it is none."""
     journal = journal_path(folder / RESULTS)
     if not journal.is_file() or (folder / RESULTS).is_file():
         return None
-    return BadInput(f"{journal}: the run is not finished: `callmark run --resume` goes on")
+    return BadInput(f"{journal}: {UNFINISHED}")
+
+
+def trials_of(run: Path) -> Path:
+    """The file with the trials of a run: its results or, while it is not finished, its journal."""
+    results = run / RESULTS if run.is_dir() else run
+    journal = journal_path(results)
+    return journal if journal.is_file() and not results.is_file() else results_of(run)
+
+
+def read_trials(path: Path) -> Iterator[Result]:
+    """Those of results, or of a journal."""
+    return finished_trials(path) if is_journal(path) else read_results(path)
+
+
+def is_journal(path: Path) -> bool:
+    return path.name.endswith(ENDING)
 
 
 def is_report(path: Path) -> bool:

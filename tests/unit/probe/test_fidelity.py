@@ -37,7 +37,17 @@ def test_b6_hallucination_is_counted_over_valid_tuned_calls():
     tuned = [GOOD, call("search_the_web", query="x"), PROSE, PROSE]
     found = tool_use_fidelity(cases, base, tuned)
     assert found["evidence"]["hallucination_rate"] == 0.5
+    assert found["evidence"]["num_hallucinated_base"] == 0
     assert found["hallucination_ok"] is False
+
+
+def test_b6_wrong_tools_of_the_base_are_counted_beside_those_of_the_fine_tune():
+    cases, _, _ = views(4, 4, 4)
+    base = [call("find", query="x")] * 2 + [GOOD, PROSE]
+    found = tool_use_fidelity(cases, base, [call("find", query="x")] * 3 + [PROSE])
+    assert found["evidence"]["num_hallucinated_base"] == 2
+    assert found["evidence"]["num_hallucinated"] == 3
+    assert found["hallucination_ok"] is False  # the bound is on what the fine-tune names
 
 
 @pytest.mark.parametrize(("lost", "verdict"), [(0, "pass"), (1, "pass"), (2, "fail")])
@@ -341,6 +351,9 @@ def test_a_pass_over_cases_that_the_base_cannot_do_says_so():
     weak = as_record(70, 20, 19)
     assert weak.decision == "no_drop_seen"
     assert "in only 20 of the 70 cases and can lose no other" in weak.decision_reason
+    unsure = as_record(70, 24, 20)
+    assert unsure.decision == "inconclusive"
+    assert "in only 24 of the 70 cases and can lose no other" in unsure.decision_reason
     for enough in (as_record(70, 35, 35), as_record(70, 20, 2)):
         assert "can lose no other" not in enough.decision_reason
 

@@ -53,7 +53,10 @@ class Talk {
 
   answers() {
     const turns = this.leading;
-    if (!turns.length) return make("p", { class: "empty" }, "The model answered with no text.");
+    if (!turns.length) {
+      const lost = Boolean(this.result.error); // an answer that never came is none of the model's
+      return make("p", { class: "empty" }, lost ? "There is no answer." : "The model answered with no text.");
+    }
     return turns.map(({ start, end, turn }) =>
       message(this.result.turns && turns.length > 1 ? `answer, turn ${turn}` : "answer", this.answer.part(start, end), "assistant"));
   }
