@@ -35,6 +35,7 @@ _CODE = re.compile(r"[A-Z\d]*-?\d+-\d+|[A-Z]+-?\d+")
 _UNIT = re.compile(r"[ \u00a0-]?([^\W\d_]{1,12})")
 # Slips: one digit is another, or two neighbours have changed places. What an answer worked out
 # hardly ever comes so near.
+FEWEST_DIGITS = 4  # shorter ones are reckoned too often to be called misread
 MOST_DIGITS = 15
 # How likely a number out of the blue may be to lie so near to a leaf: 4 digits among 20 leaves.
 # What is reckoned is nobody's own.
@@ -243,7 +244,7 @@ class Slips:
             return None
         reading, decimals = abs(value.readings[0]), decimals_of(value)
         digits = _digits_of(reading, decimals)
-        if not 2 < len(digits) <= MOST_DIGITS or value.form.factor != 1:
+        if not FEWEST_DIGITS <= len(digits) <= MOST_DIGITS or value.form.factor != 1:
             return None
         telling = len(_telling(digits) if not decimals else digits)
         if self._of_length[telling] * telling > MOST_CHANCE * 10 ** (telling - 1):
@@ -264,7 +265,9 @@ class Slips:
             return False
         decimals = decimals_of(value)
         digits = _digits_of(abs(value.readings[0]), decimals)
-        if not 2 < len(digits) <= MOST_DIGITS or value.form.factor != 1:
+        if len(digits) < FEWEST_DIGITS:
+            return False
+        if not FEWEST_DIGITS <= len(digits) <= MOST_DIGITS or value.form.factor != 1:
             return False
         near = _digits_of(abs(field.number), decimals)
         return abs(field.number) * 10**decimals % SCALE == 0 and near in _slips_of(digits)
