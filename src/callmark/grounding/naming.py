@@ -374,7 +374,11 @@ class GivenNames:
             # What is no part of a name matches none: `a Danish restaurant` is no `Restaurant`.
             folded = [fold(one[0]) if _may_name(one[0]) else "" for one in words]
             for at, word in enumerate(words):
-                if word[0][0].isupper() and self._is_unknown(word[0]):
+                if (
+                    word[0][0].isupper()
+                    and self._is_unknown(word[0])
+                    and not _OF_KIND.search(word[0])
+                ):
                     near = self._near(folded, at)
                     if near is not None and not self._known.hold(word[0]):
                         first, last, field = near
@@ -465,6 +469,12 @@ class GivenNames:
             words = _NAME_WORD.findall(found["name"])
             if words and all(map(self._is_unknown, words)):
                 yield Misnamed(*found.span(), self._misspelt(words[-1]))
+
+
+# `Caribbean`, `Eastern`, `Authentic`: what kind of thing it is, not what it is called.
+_OF_KIND = re.compile(
+    r"(?:ese|ish|ean|ian|ican|ic|ern|ative|ional|ous|ful|ed|ing|ly)s?$", re.IGNORECASE
+)
 
 
 def _may_name(word: str) -> bool:
