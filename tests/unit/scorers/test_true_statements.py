@@ -13,6 +13,8 @@ from tests.wrong_statements import WRONG, write_wrong
 from callmark.records.statements import FLAGS, GOOD, RULES
 
 RECKONED = Path(__file__).parents[2] / "golden" / "reckoned_statements.jsonl"
+EVERYDAY = Path(__file__).parents[2] / "golden" / "everyday_answers.jsonl"
+MOST_FLAGGED = 48
 PASSED_AT_LEAST = 0.98
 CAUGHT_AT_LEAST = 0.90
 
@@ -66,3 +68,20 @@ def test_what_follows_in_one_step_is_seldom_flagged_and_never_firmly():
     assert sum(map(bool, flags["right"])) <= 15
     assert not any(RULES[rule].tier == "firm" for rules in flags["right"] for rule in rules)
     assert sum(map(bool, flags["wrong"])) >= 109
+
+
+def test_short_everyday_answers_are_seldom_flagged():
+    """200 right answers of one to four sentences by an author who saw no rule, to results as
+    services send them. Rules were mended while looking at three of four of them: before, 77 had a
+    flag, 9 of them a firm one."""
+    flagged = firmly = told = 0
+    for line in EVERYDAY.read_text("utf-8").splitlines():
+        row = json.loads(line)
+        found = statements(row["answer"], *row["results"], prompt=row["prompt"])
+        told += len(found)
+        rules = [rule for _, label, rule in found if label in FLAGS]
+        flagged += bool(rules)
+        firmly += any(RULES[rule].tier == "firm" for rule in rules)
+    assert told > 1100
+    assert flagged <= MOST_FLAGGED
+    assert firmly == 0
