@@ -232,12 +232,12 @@ class Checker:
             return self.found(value, "unchecked", "worked out")
         is_copied = not claims.is_hedged(self.text, value)
         near = self._slips.leaf_near(value, self.turn_at(value.start)) if is_copied else None
+        if near is not None:
+            return self.found(value, "unsupported", "misread", near)
         lengths = (len(series.items) * SCALE for series in self.index.tree.series)
         held = (*self.index.numbers, *self.index.columns, *lengths)
         is_reached = is_within_reach(value, held, arithmetic.half_unit(value))
-        if near is None or is_reached:
-            return self.found(value, "unsupported", "value")._replace(is_within_reach=is_reached)
-        return self.found(value, "unsupported", "misread", near)
+        return self.found(value, "unsupported", "value")._replace(is_within_reach=is_reached)
 
     def _is_other_share(self, value: Value) -> bool:
         """Worked out in a way that no rule follows: no leaf states a share, and no share of the
