@@ -164,8 +164,10 @@ def test_a_disk_that_fills_loses_nothing_that_is_finished(world, child_environme
         resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
 
     command = [sys.executable, "-m", "callmark", *world.arguments("--report", "r.json")]
+    # Python would leave half of what it compiles, and every later process would fail on it.
+    environment = {**child_environment, "PYTHONDONTWRITEBYTECODE": "1"}
     finished = subprocess.run(
-        command, cwd=world.folder, env=child_environment, preexec_fn=little_room,
+        command, cwd=world.folder, env=environment, preexec_fn=little_room,
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     refused(finished, 4, "results.jsonl.journal", "--resume")

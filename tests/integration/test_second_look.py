@@ -74,10 +74,12 @@ class Place:
     def start(
         self, *arguments: str, limits: Callable[[], None] | None = None
     ) -> subprocess.Popen[str]:
+        # Within limits Python would leave half of what it compiles: all later processes would fail.
+        compiled = {} if limits is None else {"PYTHONDONTWRITEBYTECODE": "1"}
         return subprocess.Popen(
             [sys.executable, "-m", "callmark", *arguments],
             cwd=self.folder,
-            env={**os.environ, "PYTHONPATH": str(SRC)},
+            env={**os.environ, "PYTHONPATH": str(SRC), **compiled},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
