@@ -79,7 +79,10 @@ def test_the_page_of_a_run_that_broke_off_shows_no_older_samples(callmark, world
     assert finished.returncode != 0
     report = json.loads((ran / "report.json").read_text("utf-8"))
     assert report["complete"] is False
-    assert index_of(ran / "report.html")["ids"] == []
+    # Those of this run alone: 5 were answered, of the others no answer is recorded.
+    assert len(index_of(ran / "report.html")["ids"]) == 20
+    assert head_of(ran / "report.html")["word"] == "incomplete"
+    assert "no recorded answer for sample" in (ran / "report.html").read_text("utf-8")
     assert head_of(ran / "report.html")["word"] == "incomplete"
 
 

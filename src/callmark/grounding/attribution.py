@@ -35,7 +35,7 @@ _CODE = re.compile(r"[A-Z\d]*-?\d+-\d+|[A-Z]+-?\d+")
 _UNIT = re.compile(r"[ \u00a0-]?([^\W\d_]{1,12})")
 # Slips: one digit is another, or two neighbours have changed places. What an answer worked out
 # hardly ever comes so near.
-FEWEST_DIGITS = 4  # shorter ones are reckoned too often to be called misread
+FEWEST_DIGITS = 3  # shorter ones are reckoned too often to be called misread
 MOST_DIGITS = 15
 # How likely a number out of the blue may be to lie so near to a leaf: 4 digits among 20 leaves.
 # What is reckoned is nobody's own.

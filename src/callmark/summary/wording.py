@@ -306,6 +306,7 @@ RULES: dict[str, Wording] = {
     "factor": Wording("factor", "It is what other numbers are multiplied by."),
     "pace": Wording("pace", "It is a pace, and no time of day."),
     "threshold": Wording("threshold", "It is a bound that the answer sorts by."),
+    "period": Wording("period", "It says what span of time a figure is taken over."),
     "again": Wording("again", "The same amount was stated before."),
     "some of them": Wording("some of them", "It counts some of several, and which is not said."),
     "sealed": Wording("sealed", "A result is encrypted, and only the model could read it."),
