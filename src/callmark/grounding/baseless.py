@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 from callmark.grounding.checking import StatementFinding
 from callmark.grounding.naming import KnownWords
@@ -17,6 +18,7 @@ from callmark.grounding.workings import TurnAt
 from callmark.records.statements import GOOD
 
 FEWEST_LOOSE = 2
+MOST_CODES = 200  # every number without a base is looked for in them
 LONGEST_CODED = 2000  # characters of a text in which codes are looked for
 _CODE = re.compile(r"\b(?=\w*[A-Z])(?=\w*\d)[A-Z\d]{4,}\b")
 FEWEST_FOREIGN = 3  # words that say what a sentence is about
@@ -58,7 +60,8 @@ class KnownDigits:
 
     @once
     def _codes(self) -> list[str]:
-        return [one for text in self._texts for one in _CODE.findall(text[:LONGEST_CODED])]
+        found = (one for text in self._texts for one in _CODE.findall(text[:LONGEST_CODED]))
+        return list(islice(found, MOST_CODES))
 
 
 def find_baseless(

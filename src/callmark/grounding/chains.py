@@ -7,7 +7,7 @@ counted: a number that anything could have given is not explained."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
@@ -230,10 +230,9 @@ _UNLIKE = 100  # what is so many times as large is not added: almost any number 
 _SAME = 10**6  # two that differ by less than this part of them are one
 
 
-def is_within_reach(value: Value, numbers: Iterable[int], half: int) -> bool:
+def is_within_reach(value: Value, held: Sequence[int], half: int) -> bool:
     """Do two steps lead to the number from what short results hold, whatever they mean? Then it is
     too early to say that it comes from nowhere."""
-    held = {abs(one) for one in numbers if one}
     if not 0 < len(held) <= MOST_REACHING or not value.readings:
         return False
     if max(*held, abs(value.readings[0])) > LARGEST * SCALE:

@@ -234,9 +234,7 @@ class Checker:
         near = self._slips.leaf_near(value, self.turn_at(value.start)) if is_copied else None
         if near is not None:
             return self.found(value, "unsupported", "misread", near)
-        lengths = (len(series.items) * SCALE for series in self.index.tree.series)
-        held = (*self.index.numbers, *self.index.columns, *lengths)
-        is_reached = is_within_reach(value, held, arithmetic.half_unit(value))
+        is_reached = is_within_reach(value, self.measures.held, arithmetic.half_unit(value))
         return self.found(value, "unsupported", "value")._replace(is_within_reach=is_reached)
 
     def _is_other_share(self, value: Value) -> bool:

@@ -500,6 +500,14 @@ class Measures:
         return is_so
 
     @once
+    def held(self) -> list[int]:
+        """What the results hold and come to; asked of every number without a base, so read once."""
+        lengths = (len(series.items) * SCALE for series in self._index.tree.series)
+        return list(
+            {abs(one) for one in (*self._index.numbers, *self._index.columns, *lengths)} - {0}
+        )
+
+    @once
     def has_shares(self) -> bool:
         """Does any leaf state a share? Where none does, every share is worked out."""
         return any(
