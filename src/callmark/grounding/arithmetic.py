@@ -463,6 +463,10 @@ class Counted(NamedTuple):
     because: str
 
 
+# What may stand between a number and its noun without saying which of them are counted.
+_ANY_KIND = frozenset(
+    map(stem, "total different separate individual distinct unique whole single recent".split())
+)
 _EACH = re.compile(r"\b(?:each|apiece|jeweils|je|chacune?|cada)\b", re.IGNORECASE)
 
 
@@ -470,13 +474,19 @@ class CountedThings:
     """The lists of the results by the noun that counts what is in them."""
 
     def __init__(
-        self, outline: Outline, lists: Sequence[Series], said: Said, binder: Binder
+        self,
+        outline: Outline,
+        lists: Sequence[Series],
+        said: Said,
+        binder: Binder,
+        turn_at: Callable[[int], int | None],
     ) -> None:
         self._outline = outline
         self._text = outline.text
         self._lists = lists
         self._said = said
         self._binder = binder
+        self._turn_at = turn_at
 
     def count(self, value: Value, sentence: Span) -> Counted | None:
         """`4 passengers`, where some list of passengers has four, and more than the record has of
@@ -490,8 +500,11 @@ class CountedThings:
             and not self._outline.is_proposed(sentence)
         ):
             return Counted(False, f"{own[0].path} has {len(own[0].items)}")
-        for series in self.lists_of(nouns):
-            if len(series.items) == stated:
+        kind = "" if len(nouns) < 2 or nouns[0] in _ANY_KIND else nouns[0]
+        for series in self.lists_of(nouns, self._turn_at(value.start)):
+            stems = key_stems(series.key)
+            # `2 matching items`, `2 per passenger`: those of a kind, not all that the list has.
+            if len(series.items) == stated and (not kind or kind in stems):
                 return Counted(True, f"the length of {series.path}")
         return None
 
@@ -502,7 +515,7 @@ class CountedThings:
         lists = [
             series
             for noun in nouns[:1]
-            for series in self.lists_of((noun,))
+            for series in self.lists_of((noun,), self._turn_at(value.start))
             if key_stems(series.key) == (noun,)
         ]
         after = self._text[value.end : min(sentence[1], value.end + 30)]
@@ -522,7 +535,7 @@ class CountedThings:
 
     def _lists_of_subject(self, value: Value, sentence: Span, nouns: Sequence[str]) -> list[Series]:
         """The lists of such things that the records hold of which the number is said."""
-        lists = list(islice(self.lists_of(nouns), MOST_LISTS))
+        lists = list(islice(self.lists_of(nouns, self._turn_at(value.start)), MOST_LISTS))
         subject = self._binder.subject_of(value, sentence) if lists else None
         if subject is None or (subject.inherited and len(subject.records) > 1):
             return []
@@ -534,8 +547,12 @@ class CountedThings:
         counted = _COUNTED.match(self._text, value.end)
         return [stem(word) for word in counted.groups() if word] if counted else []
 
-    def lists_of(self, nouns: Sequence[str]) -> Iterator[Series]:
-        return (series for noun in nouns for series in self._by_noun.get(noun, ()))
+    def lists_of(self, nouns: Sequence[str], turn: int | None) -> Iterator[Series]:
+        """Those that were served before that turn."""
+        for noun in nouns:
+            for series in self._by_noun.get(noun, ()):
+                if series.record.counts_for(turn):
+                    yield series
 
     @once
     def _by_noun(self) -> dict[str, list[Series]]:

@@ -127,8 +127,8 @@ class Checker:
 
     @once
     def _things(self) -> arithmetic.CountedThings:
-        lists = self.index.tree.series
-        return arithmetic.CountedThings(self.outline, lists, self.said, self.binder)
+        given = (self.outline, self.index.tree.series, self.said, self.binder, self.turn_at)
+        return arithmetic.CountedThings(*given)
 
     @once
     def _attribution(self) -> Attribution:

@@ -9,10 +9,10 @@ from functools import lru_cache
 from itertools import islice
 from typing import Literal, NamedTuple
 
-from callmark.grounding.record_tree import key_stems, stem, texts_in
+from callmark.grounding.record_tree import key_stems, stem
 from callmark.grounding.spans import Outline, Span
 from callmark.grounding.text import SIGNS, Frozen, fold, once
-from callmark.records.jsontext import Json
+from callmark.records.jsontext import Json, texts_in
 from callmark.records.trace import read_inside
 
 # `write`: any call that changes something will do. The others need a call of their own kind.

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from callmark.grounding.list_columns import ListColumns
 from callmark.grounding.match import Said
 from callmark.grounding.numbers import SCALE, TOLERANCE
 from callmark.grounding.reading import (
@@ -504,7 +505,11 @@ class Measures:
         """What the results hold and come to; asked of every number without a base, so read once."""
         lengths = (len(series.items) * SCALE for series in self._index.tree.series)
         return list(
-            {abs(one) for one in (*self._index.numbers, *self._index.columns, *lengths)} - {0}
+            {
+                abs(one)
+                for one in (*self._index.numbers, *ListColumns(self._index.tree).totals(), *lengths)
+            }
+            - {0}
         )
 
     @once

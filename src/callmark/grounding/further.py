@@ -117,9 +117,9 @@ class FurtherWorkings(Workings):
 
     def find_among_few(self, value: Value) -> Worked | None:
         """Where the results hold few numbers, one step from them, whatever the words say."""
-        numbers = [one for one in self.index.numbers if one]
-        if value.kind != "number" or not value.readings or len(numbers) > FEW_NUMBERS:
+        if value.kind != "number" or not value.readings or len(self.index.numbers) > FEW_NUMBERS:
             return None
+        numbers = [one for one, _ in self.index.held_before(self.turn_at(value.start)) if one]
         reading = abs(value.readings[0])
         if value.form.percent and digits_of(value) < 2:  # `0.2%`: 20 of 10,000, and no rounding
             exact = (one for one in shares(numbers[:FEW_NUMBERS]) if one[0] == reading)
@@ -128,12 +128,12 @@ class FurtherWorkings(Workings):
             return None
         if reading < SMALL * SCALE and not (value.unit or value.form.percent):
             return None
-        column = self.index.columns.get(reading)
+        column = self.column_of(value)
         if column is not None and not value.form.percent:
-            return Worked("sum", f"{column[1]} of all {column[0]}")
+            return Worked("sum", str(column))
         mean = self._mean(value) if digits_of(value) > 2 else None
         if mean is not None:
-            return Worked("average", f"{mean[1]} of all {mean[0]}")
+            return Worked("average", str(mean))
         ways = (shares,) if value.form.percent else (sums, products, of_percents(self._shares_held))
         for steps in ways:
             found = work_out(self._wanted(value), numbers, steps, FAR_OFF)
@@ -240,7 +240,7 @@ class FurtherWorkings(Workings):
         near_text = self.text[slice(*self.outline.near(value, sentence))]
         factors = [
             SCALE * one
-            for one in self._factors(near_text)
+            for one in self._factors(near_text, turn)
             if one > 1 and SCALE * one not in map(abs, value.readings)
         ]
         if value.form.percent and close and close[0].start in self.rough:
@@ -257,7 +257,7 @@ class FurtherWorkings(Workings):
                 "100" in key or not _SMALL_COINS.isdisjoint(key_words(key))
                 for key in self.index.tree.keys
             ),
-            self._held,
+            self._held(turn),
             self._named(value, sentence),
             factors,
         )
@@ -310,7 +310,8 @@ class FurtherWorkings(Workings):
         if last is not None:  # `albuterol ($1,753.60)`
             records = self._sums.records_with(stem(last[1])) or records
         whole = digits_of(value) > TELLING
-        found = self._sums.of_kinds(text, words, records, whole=whole)
+        turn = self.turn_at(value.start)
+        found = self._sums.of_kinds(text, words, records, turn, whole=whole)
         wanted = self._wanted(value)
         half, twice = wanted.vicinity()
         if self._has_scales and (value.form.factor > 1 or _SCALED.search(text)):  # `_kusd`, in $m
@@ -328,8 +329,9 @@ class FurtherWorkings(Workings):
             found = [one for one in found if BY not in one[1]]
         near = sum(1 for number, _ in found if half <= number <= twice)
         fitting = [one for one in found if wanted.low <= one[0] <= wanted.high]
-        if not fitting and not whole and abs(value.readings[0]) in self.index.columns:
-            return Worked("sum", f"{self.index.columns[abs(value.readings[0])][1]} of all")
+        column = self.column_of(value) if not fitting and not whole else None
+        if column is not None:
+            return Worked("sum", str(column))
         chance = wanted.chance(near)
         if chance > (AT_HAND if is_row else LIKELY):  # then a key has to be named too
             fitting = [one for one in fitting if not words.isdisjoint(map(stem, _keys(one[1])))]
@@ -478,18 +480,18 @@ class FurtherWorkings(Workings):
             return None
         wanted = self._wanted(value)
         half, twice = wanted.vicinity()
-        near = [one for one, _ in self._sums.weighed if half <= one <= twice]
-        for number, because in self._sums.weighed:
+        turn = self.turn_at(value.start)
+        weighed = [(one, why) for one, why, first in self._sums.weighed if first.counts_for(turn)]
+        near = [one for one, _ in weighed if half <= one <= twice]
+        for number, because in weighed:
             if wanted.low <= number <= wanted.high and wanted.chance(len(near)) <= AT_HAND:
                 return Worked("mean", because)
         return None
 
-    @once
-    def _held(self) -> list[int]:
-        numbers = self.index.numbers
-        if len(numbers) > MOST_NUMBERS:
+    def _held(self, turn: int | None) -> list[int]:
+        if len(self.index.numbers) > MOST_NUMBERS:
             return []
-        return [abs(one) for one, fields in numbers.items() if fields[0].number is not None]
+        return [abs(one) for one, first in self.index.held_before(turn) if first.number is not None]
 
     @once
     def _multipliers(self) -> list[int]:

@@ -35,7 +35,7 @@ from callmark.grounding.numbers import SCALE, TOLERANCE, of_json
 from callmark.grounding.reading import read_leaf
 from callmark.grounding.text import Frozen, fold, once, records_of_text
 from callmark.grounding.values import Value, identifier_key
-from callmark.records.jsontext import Json, want_list, want_object
+from callmark.records.jsontext import Json, texts_in, want_list, want_object
 from callmark.records.trace import is_mcp_result, read_inside
 
 _WRAPPING = frozenset(("name", "value", "label", "displayName", "login", "text", "title"))
@@ -357,17 +357,6 @@ def _name(record: ResultRecord, text: str) -> None:
         record.names.append(text)
 
 
-def texts_in(value: Json) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for entry in value.values():
-            yield from texts_in(entry)
-    elif isinstance(value, list):
-        for entry in value:
-            yield from texts_in(entry)
-
-
 @lru_cache(maxsize=1 << 13)
 def _escape(name: str) -> str:
     return name.replace("~", "~0").replace("/", "~1") if "~" in name or "/" in name else name
@@ -598,35 +587,11 @@ class RecordIndex:
         ordered = self._ordered
         return ordered[bisect_left(ordered, low) : bisect_right(ordered, high)]
 
-    @once
-    def columns(self) -> dict[int, tuple[str, str]]:
-        """What the numbers under one key of one list come to, with the list's path and the key."""
-        columns: dict[int, tuple[str, str]] = {}
-        for _, total, path, key in self._column_sums:
-            columns.setdefault(total, (path, key))
-        return columns
-
-    @once
-    def _column_sums(self) -> list[tuple[int, int, str, str]]:
-        """(how many, what they come to, where the list is, under which key)"""
-        found: list[tuple[int, int, str, str]] = []
-        for series in self.tree.series:
-            sums: dict[str, tuple[int, int]] = {}
-            for entry in series.items:
-                for key, value in entry.items() if isinstance(entry, dict) else (("", entry),):
-                    number = number_of(value)
-                    if number is not None:
-                        count, total = sums.get(key, (0, 0))
-                        sums[key] = (count + 1, total + number)
-            for key, (count, total) in sums.items():
-                if count > 1:
-                    found.append((count, total, series.path, key))
-        return found
-
-    @once
-    def means(self) -> list[tuple[int, str, str]]:
-        """What they come to on average, the lowest first."""
-        return sorted((total // count, path, key) for count, total, path, key in self._column_sums)
+    def held_before(self, turn: int | None) -> Iterator[tuple[int, Field]]:
+        """The numbers that were served before that turn, each with the first leaf that has it."""
+        for number, fields in self.numbers.items():
+            if fields[0].counts_for(turn):
+                yield number, fields[0]
 
     def ending_in(self, digits: str) -> Field | None:
         """A leaf whose identifier ends in these digits."""

@@ -131,10 +131,10 @@ class ResultSums:
         return [ResultSum(*entry) for entry in found[at : min(stop, at + MOST_NEAR)]]
 
     @once
-    def weighed(self) -> list[tuple[int, str]]:
+    def weighed(self) -> list[tuple[int, str, ResultRecord]]:
         """What one column comes to if another one weighs it, and its mean then; of all records and
-        of all but those of one kind."""
-        found: list[tuple[int, str]] = []
+        of all but those of one kind. With each the first of them."""
+        found: dict[tuple[int, str], ResultRecord] = {}
         for records in islice(self._groups, FEW):
             groups = [records]
             if len(records) <= MOST_SORTED:
@@ -142,15 +142,23 @@ class ResultSums:
                     left_out = {one.number for one in kind}
                     groups.append([one for one in records if one.number not in left_out])
             for group in groups:
-                found += _weigh(group)
-        return sorted(dict.fromkeys(found))
+                for one in _weigh(group):
+                    found.setdefault(one, records[0])
+        return [(*one, found[one]) for one in sorted(found)]
 
     def of_kinds(
-        self, text: str, words: frozenset[str], subject: Sequence[ResultRecord], *, whole: bool
+        self,
+        text: str,
+        words: frozenset[str],
+        subject: Sequence[ResultRecord],
+        turn: int | None,
+        *,
+        whole: bool,
     ) -> list[tuple[int, str]]:
-        """What the records come to that have in common what the text, of which these are the
-        `words`, names: of each kind, of two kinds at once, of several that are alike, of the days
-        from one to another; those of the `subject`; and with `whole` all that are alike."""
+        """What the records served before that turn come to that have in common what the text, of
+        which these are the `words`, names: of each kind, of two kinds at once, of several that are
+        alike, of the days from one to another; those of the `subject`; and with `whole` all that
+        are alike."""
         numbers = frozenset(int(one) * SCALE for one in _WHOLE.findall(text)[:FEW_KINDS])
         named = list(islice(self._kinds_named(words), FEW_KINDS))
         named += islice((one for one in self._short if one.is_in(text)), FEW_KINDS)
@@ -158,7 +166,7 @@ class ResultSums:
         groups: dict[frozenset[int], tuple[str, Sequence[ResultRecord]]] = {}
 
         def add(label: str, records: Sequence[ResultRecord]) -> None:
-            if records and len(groups) < MOST_GROUPS:
+            if records and len(groups) < MOST_GROUPS and records[0].counts_for(turn):
                 groups.setdefault(frozenset(one.number for one in records), (label, records))
 
         for one in (*named, *(one for one in measured if one.key == DAY)):

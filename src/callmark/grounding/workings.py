@@ -13,6 +13,7 @@ from typing import NamedTuple
 from callmark.grounding import arithmetic
 from callmark.grounding.arithmetic import Steps, Wanted, products, share_of, shares, sums, work_out
 from callmark.grounding.binding import NEAREST, Binder
+from callmark.grounding.list_columns import ListColumn, ListColumns
 from callmark.grounding.match import Said
 from callmark.grounding.numbers import SCALE, TOLERANCE, decimal_text
 from callmark.grounding.reading import convert, dimension_of, is_money, is_money_key
@@ -25,7 +26,12 @@ from callmark.grounding.record_tree import (
     stem,
 )
 from callmark.grounding.spans import WIDE, Outline, OutlineLine, Span
-from callmark.grounding.sums import ResultSum, ResultSums, days_between, minutes_between
+from callmark.grounding.sums import (
+    ResultSum,
+    ResultSums,
+    days_between,
+    minutes_between,
+)
 from callmark.grounding.text import once
 from callmark.grounding.values import Value, decimals_of
 
@@ -194,7 +200,7 @@ class Workings:
         ]
         amounts = self._amounts(value, sentence)
         operands += amounts
-        factors = self._factors(cues)
+        factors = self._factors(cues, self.turn_at(value.start))
         for factor in factors:  # `$50 for each of 3`, where the $50 stand in the policy
             each, rest = divmod(abs(value.readings[0]), max(factor, 1))
             if factor > 1 and not rest and self.said.holds_number(each, self.turn_at(value.start)):
@@ -206,13 +212,12 @@ class Workings:
                 if self._is_alike(one, value)
             ]
             operands += self._prices
-        columns = self.index.columns if arithmetic.announces_a_sum(cues) else {}
-        column = columns.get(abs(value.readings[0]))
+        column = self.column_of(value) if arithmetic.announces_a_sum(cues) else None
         if column is not None:
-            return Worked("sum", f"{column[1]} of all {column[0]}")
+            return Worked("sum", str(column))
         mean = self._mean(value) if arithmetic.announces_an_average(cues) else None
         if mean is not None:
-            return Worked("average", f"{mean[1]} of all {mean[0]}")
+            return Worked("average", str(mean))
         found = arithmetic.follows(
             value,
             cues,
@@ -373,24 +378,28 @@ class Workings:
     def _named(self, value: Value, sentence: Span) -> list[int]:
         """The leaves whose keys its sentence names, where these are few."""
         start, end = self.outline.near(value, sentence)
-        words = {stem(word) for word in _WORD.findall(self.text[start:end])}
+        words, turn = (
+            {stem(one) for one in _WORD.findall(self.text[start:end])},
+            self.turn_at(start),
+        )
         found = [
-            number
+            field.number
             for word in sorted(words & self._by_key_word.keys())
-            for number in self._by_key_word[word]
+            for field in self._by_key_word[word]
+            if field.number and field.counts_for(turn)
         ]
         months = [12 * SCALE] if _YEARLY.search(self.text, start, end) else []
         return [*months, *(found if len(found) <= MAX_TERMS else ())]
 
     @once
-    def _by_key_word(self) -> dict[str, list[int]]:
-        found: dict[str, list[int]] = {}
+    def _by_key_word(self) -> dict[str, list[Field]]:
+        found: dict[str, list[Field]] = {}
         for field in self.index.tree.fields:
             if field.number:
                 for word in key_stems(field.key):
-                    numbers = found.setdefault(word, [])
-                    if len(numbers) <= MAX_TERMS:
-                        numbers.append(field.number)
+                    fields = found.setdefault(word, [])
+                    if len(fields) <= MAX_TERMS:
+                        fields.append(field)
         return found
 
     def _all_numbers(self, value: Value, sentence: Span) -> list[int]:
@@ -399,7 +408,8 @@ class Workings:
         least = TELLING - (2 if len(numbers) <= FEW_NUMBERS else 1)
         if len(numbers) > MOST_NUMBERS or digits_of(value) < least:
             return []
-        return [number for number, fields in numbers.items() if fields[0].number is not None]
+        turn = self.turn_at(value.start)
+        return [one for one, first in self.index.held_before(turn) if first.number is not None]
 
     def _beside(self, value: Value, sentence: Span) -> list[int]:
         """The numbers of its sentence or row, the nearest of them."""
@@ -434,8 +444,8 @@ class Workings:
         recent = [one for one in self.stated[-BESIDE:] if one.start >= line.start - WIDE]
         parts = self._beside(value, sentence)[:3]
         totals = [total for part in parts for total in self._sums.totals_with(part)[:2]]
-        if len(self.index.columns) <= FEW_NUMBERS:
-            totals += self.index.columns
+        columns = self._lists.totals(self.turn_at(value.start))
+        totals += columns if len(columns) <= FEW_NUMBERS else []
         others = [  # a total that the number is a part of explains nothing
             total for starts, total in self._starts_and_totals[:6] if value.start not in starts
         ]
@@ -643,12 +653,16 @@ class Workings:
         ends = [number for _, number in self._line_ends[-MAX_TERMS:]]
         return [*self._binder.columns_around(value), *labelled, ends]
 
-    def _mean(self, value: Value) -> tuple[str, str] | None:
-        half = arithmetic.half_unit(value)
-        at = bisect_left(self.index.means, (value.readings[0] - half - 1,))
-        if at < len(self.index.means) and self.index.means[at][0] <= value.readings[0] + half:
-            return self.index.means[at][1:]
-        return None
+    @once
+    def _lists(self) -> ListColumns:
+        return ListColumns(self.index.tree)
+
+    def column_of(self, value: Value) -> ListColumn | None:
+        return self._lists.of_total(abs(value.readings[0]), self.turn_at(value.start))
+
+    def _mean(self, value: Value) -> ListColumn | None:
+        number, half = value.readings[0], arithmetic.half_unit(value)
+        return self._lists.of_mean(number - half, number + half, self.turn_at(value.start))
 
     def _is_alike(self, one: Value, other: Value) -> bool:
         return bool(one.readings) and self.is_money(one) == self.is_money(other)
@@ -672,13 +686,13 @@ class Workings:
         subject = self._binder.subject_of(value, sentence)
         return [] if subject is None else list(islice(self._binder.numbers_of(subject), 40))
 
-    def _factors(self, cues: str) -> list[int]:
+    def _factors(self, cues: str, turn: int | None) -> list[int]:
         """How many of something there are: lengths of lists, and small numbers near."""
         stems = {stem(word) for word in _WORD.findall(cues)}
         lengths = {
             len(series.items)
             for one in stems
-            for series in self._things.lists_of((one,))
+            for series in self._things.lists_of((one,), turn)
             if 1 < len(series.items) < SMALL
         }
         return sorted(lengths | arithmetic.counts_in(cues, stems))

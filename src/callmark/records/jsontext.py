@@ -268,6 +268,18 @@ def well_formed(text: str) -> str:
     return text
 
 
+def texts_in(value: Json) -> Iterator[str]:
+    """Every text that it holds, in order; keys are none."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for entry in value.values():
+            yield from texts_in(entry)
+    elif isinstance(value, list):
+        for entry in value:
+            yield from texts_in(entry)
+
+
 def cut_value(value: Json, longest: int = 200) -> Json:
     """A leaf's value as a match records it: long texts are cut."""
     if not isinstance(value, str):

@@ -38,7 +38,6 @@ from callmark.grounding.record_tree import (
     key_stems,
     key_words,
     stem,
-    texts_in,
 )
 from callmark.grounding.schedule import DAY_KEYS, WEEKDAYS, find_days, schedules_of, wrong_hours
 from callmark.grounding.siblings import SiblingNames
@@ -46,7 +45,7 @@ from callmark.grounding.spans import Outline, Span, is_denied_value
 from callmark.grounding.states import STATE_WORDS, KindFields, StateFields
 from callmark.grounding.text import fold, once
 from callmark.grounding.values import Value, identifier_key
-from callmark.records.jsontext import Json, canonical_json, cut_value
+from callmark.records.jsontext import Json, canonical_json, cut_value, texts_in
 from callmark.records.results import Statement
 from callmark.records.samples import CALL_FREE
 from callmark.records.statements import FLAGS, GOOD, LONGEST_QUOTE, RULES, quote_said

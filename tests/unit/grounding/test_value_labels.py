@@ -332,3 +332,47 @@ def test_what_is_supposed_is_an_example():
 def test_a_number_at_the_end_of_a_line_and_one_of_a_list_are_no_day():
     assert [value.text for value in find_values("taken mod 10.\n6. Look at it.", None)] == ["10"]
     assert [value.text for value in find_values("am 10. 6. war es", None)] == ["10. 6."]
+
+
+class TestServedLater:
+    """What a list comes to, and how many it has, counts from the turn that was shown it."""
+
+    prices = {"rows": [{"price": 1520.25}, {"price": 1030.5}, {"price": 417.75}]}
+
+    def label(self, sentence, result, *, turn):
+        """Of the value of the second turn, if the result was asked for in that `turn`."""
+        others = [{"n": 7000 + 137 * step * step} for step in range(40)]
+        answer, ranges = turns("", sentence, "Done.")
+        calls = [call(others, turn=1), call(result, turn=turn)]
+        scores = score(answer, *calls, span_extractor="claims", turns=ranges)
+        return scores["statements"][-1]["label"]
+
+    def test_a_total(self):
+        sentence = "In total they come to 2968.5."
+        assert self.label(sentence, self.prices, turn=1) == "derived"
+        assert self.label(sentence, self.prices, turn=2) == "unsupported"
+
+    def test_a_mean(self):
+        sentence = "On average they cost 989.5."
+        assert self.label(sentence, self.prices, turn=1) == "derived"
+        assert self.label(sentence, self.prices, turn=2) == "unchecked"
+
+    def test_a_count(self):
+        sentence = "There are 4 passengers."
+        result = {"passengers": ["Ann", "Bo", "Cy", "Di"]}
+        assert self.label(sentence, result, turn=1) == "derived"
+        assert self.label(sentence, result, turn=2) == "unchecked"
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ("It lists 2 items.", "derived"),
+        ("It lists 2 different items.", "derived"),
+        ("It has 2 matching items.", "unchecked"),
+        ("You may take 2 per item.", "unchecked"),
+    ],
+)
+def test_some_of_a_list_are_not_all_of_it(answer, expected):
+    told = statements(answer, {"items": ["a", "b"]})
+    assert [label for _, label, _ in told] == [expected]
