@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from callmark.grounding import claims
@@ -29,6 +31,7 @@ from callmark.grounding.values import Value, decimals_of
 if TYPE_CHECKING:
     from callmark.grounding.checking import Checker, StatementFinding
 
+MOST_ABOVE = 24  # values of the lines before it in its block
 MOST_OWN = 8  # values of one record under one key; with more, nobody can say which is meant
 _IT = re.compile(r"[\s*_]*(?:it|they|he|she|es|sie|er|il|elle|ils|elles)\b", re.IGNORECASE)
 _CODE = re.compile(r"[A-Z\d]*-?\d+-\d+|[A-Z]+-?\d+")
@@ -42,6 +45,13 @@ MOST_DIGITS = 15
 _WORKED_OUT = re.compile(
     r"\b(?:works? out|would (?:cost|be|come|make)|in total|altogether|all told|adds? up|insgesamt"
     r"|ergibt|au total|en total)\b",
+    re.IGNORECASE,
+)
+# `8 bar with the same capacity is not available` is said of no item that there is.
+_NOT_OFFERED = re.compile(
+    r"[^.;\n]{0,80}(?:\b(?:not|no longer)|n['’]t)\s(?:\w+\s)?"
+    r"(?:available|listed|offered|in stock|sold)\b"
+    r"|[^.;\n]{0,80}\b(?:unavailable|out of stock)\b",
     re.IGNORECASE,
 )
 _LEFT = re.compile(
@@ -122,6 +132,8 @@ class Attribution:
             )
         if not 0 < len(own) <= MOST_OWN or self._is_told_before(value, own):
             return None
+        if subject.inherited and self._is_told_above(value, own):
+            return None
         echoed = find_kin(self._checker.index.stating(value, None, echoes=True), subject)
         if echoed is not None:
             return self._checker.found(value, "user_said", "echo", echoed)
@@ -136,6 +148,22 @@ class Attribution:
         if not before or one.binder.mentions_in((before[-1].end, value.start)):
             return False
         return any(one.states(field, before[-1]) for field in own)
+
+    def _is_told_above(self, value: Value, own: Sequence[Field]) -> bool:
+        """`- New home (order #W1): 592 Elm Avenue`, over `- Old address: 760 Elm Avenue`: the line
+        that names the record has told its own value."""
+        one = self._checker
+        siblings = one.outline.line_at(value.start).siblings
+        if not siblings:
+            return False
+        last = bisect_left(one.values, value.start, key=attrgetter("start"))
+        above = one.values[max(0, last - MOST_ABOVE) : last]
+        return any(
+            one.states(field, each)
+            for each in above
+            if each.start >= siblings[0][0]
+            for field in own
+        )
 
     def _excused(self, value: Value, fields: Sequence[Field]) -> StatementFinding | None:
         """Said before, a measure, named above, or worked out from what its line states."""
@@ -202,7 +230,9 @@ class Attribution:
         named = [field for field in named if self._may_hold(value, field)]
         if not named or any(self._checker.states(field, value) for field in named):
             return None
-        if _WORKED_OUT.search(self._checker.text, *sentence):
+        if _WORKED_OUT.search(self._checker.text, *sentence) or _NOT_OFFERED.match(
+            self._checker.text, value.end, sentence[1]
+        ):
             return None
         if Slips.is_slip(value, named[0]) and not self._checker.index.is_prose:
             return self._checker.found(value, "unsupported", "misread", named[0])

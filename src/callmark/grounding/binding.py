@@ -467,8 +467,9 @@ class Binder:
         records: dict[int, ResultRecord] = {}
         for start, end in (self.outline.near(value, line.span), *line.siblings, *line.heads):
             for mention in self._within(start, end, value):
-                for record in mention.records[:4]:
-                    records.setdefault(record.number, record)
+                # A flight that stands in three offers is one flight.
+                alike = {tuple(self.fields_of(one).numbers): one for one in mention.records[3::-1]}
+                records.update((one.number, one) for one in alike.values())
         return [records[number] for number in sorted(records)][:20]
 
     def fields_of(self, record: ResultRecord) -> RecordFields:

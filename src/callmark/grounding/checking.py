@@ -168,9 +168,9 @@ class Checker:
         fields, wrong = self.index.stating(value, turn), list[Field]()
         if value.unit or value.form.factor > 1:
             fields, wrong = self.measures.in_its_unit(value, fields)
-        joined = self._joined(value, turn) if value.text.isdecimal() else None
-        if joined is not None:
-            return joined
+        apart = claims.find_written_apart(self.text, value, self.index, turn, is_known=bool(fields))
+        if apart is not None:
+            return self.found(value, "supported", "name", apart)
         if self._is_small(value):
             return self._small(value, sentence, fields, wrong)
         if fields:
@@ -275,6 +275,8 @@ class Checker:
         letters = self._sizes.letters_of(self.text, value)
         if letters:
             fields = [field for field in fields if self._sizes.is_size(field, letters)]
+        if claims.DURATION.match(self.text, value.end):  # `5 to 7 business days` are no `7 ft`
+            fields = [one for one in fields if self.measures.may_last(one, value.readings)]
         linked = self.binder.linked(value, fields, sentence)
         if linked:
             return self.bind(value, sentence, linked)
@@ -424,13 +426,10 @@ class Checker:
         rounding = arithmetic.rounding_of(value, *words_around(self.text, value))
         if rounding is None:
             return None
-        low, high, half, is_hedged = rounding
-        near = self.index.between(low, high)[:20]
-        for number in near:
-            if number % (2 * half) == 0:
-                continue  # not rounded: as coarse as what is stated
-            fields = self.index.numbers[number][:8]
-            is_clear = is_hedged or decimals_of(value)
+        finer = self.measures.finer_than(value, rounding)
+        is_alone = len(finer) == 1 and len(self.index.numbers) <= FEW_NUMBERS
+        is_clear = rounding.is_hedged or decimals_of(value) or is_alone
+        for fields in finer:
             alike = [one for one in fields if self.measures.is_of_its_kind(value, one)]
             alike = alike or [one for one in fields if self.measures.is_by_custom(one, value.unit)]
             linked = fields if is_clear else alike or self.binder.linked(value, fields, sentence)
@@ -440,10 +439,6 @@ class Checker:
             if linked:
                 return self.found(value, "rounded", "match", linked[0])
         return None
-
-    def _joined(self, value: Value, turn: int | None) -> StatementFinding | None:
-        field = claims.find_joined_name(self.text, value, self.index, turn)
-        return None if field is None else self.found(value, "supported", "name", field)
 
     def _ending(self, value: Value, turn: int | None) -> StatementFinding | None:
         """`ending in 7880`, and four digits or more of an identifier; `pricing-…-q2wlz`; `B1`,

@@ -258,6 +258,36 @@ def find_joined_name(text: str, value: Value, index: RecordIndex, turn: int | No
     return None
 
 
+def find_written_apart(
+    text: str, value: Value, index: RecordIndex, turn: int | None, *, is_known: bool
+) -> Field | None:
+    """The code that it is a part of; what a leaf states by itself is seldom one."""
+    if value.kind not in ("number", "identifier"):
+        return None
+    named = find_joined_name(text, value, index, turn) if value.text.isdecimal() else None
+    return named or (None if is_known else find_spelt_out(text, value, index, turn))
+
+
+def find_spelt_out(text: str, value: Value, index: RecordIndex, turn: int | None) -> Field | None:
+    """`DE89 3704 0044`, `+1 555-0134`: one part of a code that is written in groups."""
+    before = _GROUPS_BACKWARDS.match(text[max(0, value.start - MOST_SPELT) : value.start][::-1])
+    after = _GROUPS_AFTER.match(text, value.end, value.end + MOST_SPELT)
+    first = value.start - (before.end() if before else 0)
+    last = after.end() if after else value.end
+    starts = [one.start() for one in _GROUP.finditer(text, first, value.start + 1)]
+    ends = [one.end() for one in _GROUP.finditer(text, value.start, last)]
+    for start in starts[-MOST_GROUPS:]:
+        for end in ends[:MOST_GROUPS]:
+            key = "".join(filter(str.isalnum, text[start:end])).casefold()
+            if end - start <= value.end - value.start or len(key) < FEWEST_SPELT:
+                continue
+            known = index.identifiers
+            for field in known.get(key) or known.get(f"+{key}") or ():
+                if field.counts_for(turn) and not field.echo:
+                    return field
+    return None
+
+
 class LetteredSizes:
     """Leaves such as `4K` or `1080p`, by the letters that stand right after their digits. A small
     number that has the same letters is one of these, whoever else says the number."""
@@ -314,10 +344,21 @@ def without_whole_texts(fields: Sequence[Field]) -> Sequence[Field]:
     return [field for field in fields if field.key or field.call not in told]
 
 
+MOST_SPELT = 40  # characters of the groups before and after
+MOST_GROUPS = 8
+FEWEST_SPELT = 7  # letters and digits: fewer come together by chance
+_GROUP = re.compile(r"[A-Za-z\d]+")
+_GROUPS_BACKWARDS = re.compile(r"(?:[ -][A-Z\d]{1,6}(?![a-z]))+\+?")
+_GROUPS_AFTER = re.compile(r"(?:[ -][A-Z\d]{1,6}\b)+")
 NOON = 12
 _NEAR_CLOCK = 120
 _AFTERNOON = re.compile(r"\d\s?p\.?m\b", re.IGNORECASE)
 _MORNING = re.compile(r"\s?[ap]\.?m\b", re.IGNORECASE)
+_LATE = re.compile(
+    r"\s(?:in the (?:afternoon|evening)|at night|tonight|this (?:afternoon|evening)|nachmittags"
+    r"|am nachmittag|abends|am abend|de la (?:tarde|noche)|de l['’]après-midi|du soir)\b",
+    re.IGNORECASE,
+)
 
 
 def read_in_the_afternoon(text: str, value: Value) -> Value | None:
@@ -326,6 +367,7 @@ def read_in_the_afternoon(text: str, value: Value) -> Value | None:
     if moment is None or moment.hour is None or not 0 < moment.hour < NOON:
         return None
     near = text[max(0, value.start - _NEAR_CLOCK) : value.end + _NEAR_CLOCK]
-    if _AFTERNOON.search(near) is None or _MORNING.match(text, value.end):
+    is_late = _LATE.match(text, value.end) is not None  # `2 o'clock in the afternoon`
+    if not (is_late or _AFTERNOON.search(near)) or _MORNING.match(text, value.end):
         return None
     return value._replace(moments=(moment._replace(hour=moment.hour + NOON),))

@@ -45,14 +45,14 @@ class Moment(Frozen, frozen=True):
             return None
 
     def agrees(self, other: Moment) -> bool:
-        """Does `other` state all that this one states, and the same?"""
+        """Does `other` state all that this one states, and the same? 9 AM is 9:00 AM."""
         return (
-            (self.minute is None or self.minute == other.minute)
+            (self.minute is None or self.minute == (other.minute or 0))
             and (self.hour is None or self.hour == other.hour)
             and (self.day is None or self.day == other.day)
             and (self.month is None or self.month == other.month)
             and (self.year is None or self.year == other.year)
-            and (self.second is None or self.second == other.second)
+            and (self.second is None or self.second == (other.second or 0))
         )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from callmark.grounding.arithmetic import Rounding
 from callmark.grounding.list_columns import ListColumns
 from callmark.grounding.match import Said
 from callmark.grounding.numbers import SCALE, TOLERANCE
@@ -35,7 +36,7 @@ from callmark.grounding.record_tree import (
 )
 from callmark.grounding.spans import Span
 from callmark.grounding.text import CODES, SIGNS, once
-from callmark.grounding.values import Value
+from callmark.grounding.values import Value, decimals_of
 
 MOST_FIELDS = 60  # of one record that are looked at
 _WORD = re.compile(r"[^\W\d_]{2,}")
@@ -325,6 +326,7 @@ _BY_CUSTOM = {
     "m/s": frozenset("speed velocity pace gust gusts".split()),
 }
 MOST = 20  # leaves with one number, and numbers near a converted one, that are looked at
+MOST_ROUNDED = 20  # numbers that may be rounded to one
 LONGEST_TEXT = 200  # characters of a leaf that may name the unit of its number
 LONGEST_NUMBER = 24  # and of one that is little more than a number
 HIGHEST = 4  # records above a leaf in which its currency may stand
@@ -366,6 +368,21 @@ class Measures:
                 return ""
         words = key_words(field.key)
         return unit_of_key(words) or self._unit_beside(field, words)
+
+    def finer_than(self, value: Value, rounding: Rounding) -> list[list[Field]]:
+        """The leaves of each number that may be rounded to it; not what is as coarse itself."""
+        low, high, half, _ = rounding
+        near = self._index.between(low, high)
+        if not near and value.form.percent:  # `42.4%` of 0.4237
+            low, high, half = low // 100, high // 100, max(half // 100, 1)
+            near = self._index.between(low, high) if decimals_of(value) else near
+        fine = [one for one in near[:MOST_ROUNDED] if one % (2 * half)]
+        return [self._index.numbers[one][:8] for one in fine]
+
+    def may_last(self, field: Field, readings: Sequence[int]) -> bool:
+        """Is it measured in nothing, or in time?"""
+        unit = self.unit_of(field, readings)
+        return not unit or dimension_of(unit) == "time"
 
     def _unit_beside(self, field: Field, words: tuple[str, ...]) -> str:
         """`currency` of the record or one above it, `unit` of the record."""

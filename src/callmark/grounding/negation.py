@@ -173,6 +173,8 @@ class ClauseWords(Frozen, frozen=True):
                 return True
             if token.word in ("no", "not") and following.word in _NO_DENIAL_AFTER:
                 return False
+            if token.word == "no" and following.word in _BE:  # `waterproof no is available`
+                return False
             # `No, breakfast is included` is an answer.
             return token.word != "no" or not re.match(
                 r"\s?[,:;!.–—]", self.text[token.end : following.start]
@@ -239,6 +241,12 @@ class ClauseWords(Frozen, frozen=True):
             _AFTER_ANSWER.match(self.text, self.tokens[at].end) is not None
         )
 
+    def _is_answer(self, at: int) -> bool:
+        """`waterproof yes`, also in `waterproof yes is sold out`."""
+        word, following = self.tokens[at].word, self.tokens[at + 1 : at + 2]
+        is_told = word in ("yes", "no") and any(one.word in _BE for one in following)
+        return word in _ANSWERS and (is_told or self._ends_here(at))
+
     def _verb_went_before(self) -> bool:
         """Has what it stands in, from the comma before it on, a verb already?"""
         for at in range(self.first - 1, -1, -1):
@@ -272,7 +280,7 @@ class ClauseWords(Frozen, frozen=True):
                 return None if word not in _ANSWERS and is_negated else not _ANSWERS.get(word, True)
             if "," in between and has_verb:
                 return None  # `there is a pool, the sauna is not open`
-            if at == last + 1 and word in _ANSWERS and self._ends_here(at):
+            if at == last + 1 and self._is_answer(at):
                 # `no WiFi available`: what went before decides.
                 return None if word in _STATES else not _ANSWERS[word]
             if at == last + 1 and word == "not" and at + 1 < len(tokens):

@@ -48,8 +48,10 @@ _TOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 # A clause with one of these says nothing of how things are …
 _NOT_SAID = Cue(
     r"\b(?:if|whether|would|could|might|(?<!\d\s)may(?!\s\d)|unless|should|add|adding|importance|regarding"
+    r"|recommend|securing|obtaining|purchasing|buying"
     r"|please(?!\s(?:note|be\saware|keep\sin\smind|remember)))\b|\?",
-    "if whether would could might may unless should add adding importance regarding please",
+    "if whether would could might may unless should add adding importance regarding please"
+    " recommend securing obtaining purchasing buying",
     "?",
 )
 _CANNOT = Cue(r"\b(?:unable|cannot|can['’]t)\b", "unable cannot can")
@@ -74,6 +76,7 @@ _NO_WORD_OF = Cue(
     r"|(?:\bnot|n['’]t)\s(?:\w+\s){0,2}(?:indicat\w+|clear|listed|stated|describ\w+"
     r"|known(?!\s(?:for|as)\b))\b"
     r"|n['’]t\b[^.]{0,40}\b(?:information|details?|mention|specify|say)\b"
+    r"|(?:\bnot|n['’]t)\s(?:\w+\s){0,3}(?:issues?|problems?|causes?|culprits?)\b"
     r"|\b(?:unknown|unclear|unspecified)\b",
     "no not any unknown unclear unspecified",
     "n't n’t",

@@ -375,6 +375,7 @@ _AND = re.compile(r"[,\s]{0,2}(?:(?:and|und|y|et)\s)?")
 _MINUTES = re.compile(rf"[0-5]\d(?![\w.,:]\d|\w|\s?[{SIGNS}%])")
 _ISO_DURATION = re.compile(r"P(?:(\d{1,4})D)?(?:T(?:(\d{1,4})H)?(?:(\d{1,5})M)?(?:(\d{1,6})S)?)?")
 _ALL_DAY = re.compile(r"24\s?/\s?7|0?0:00\s?[-–]\s?(?:24:00|23:59|0?0:00)|24\s?h(?:ours|rs)?")
+_AMOUNT = re.compile(r"(\d{1,6})[A-Za-z]{2,4}")  # `30MP`, which an answer may write `30 MP`
 _LETTER = re.compile(r"[^\W\d_]")
 _SPACE_GROUP = re.compile(r"(?<![\d.,])[1-9]\d{0,2}(?: \d{3})+(?:,\d+)?(?!\d)")
 _DOT_GROUP = re.compile(r"[1-9]\d{0,2}\.\d{3}")
@@ -465,6 +466,10 @@ def read_leaf(text: str) -> tuple[Value, ...]:
         return (duration,)
     if _ALL_DAY.fullmatch(text):
         whole = Value(0, len(text), "number", text, (24 * SCALE,), unit="h")
+        return (*values, whole)
+    amount = _AMOUNT.fullmatch(text)
+    if amount is not None and all(one.kind == "identifier" for one in values):
+        whole = Value(0, amount.end(1), "number", amount[1], (int(amount[1]) * SCALE,))
         return (*values, whole)
     folded = fold_signs(text)
     measured = [_with_unit(folded, value, None) for value in values]
@@ -670,6 +675,7 @@ def _iso_duration(text: str) -> Value | None:
 _AROUND = 60, 30  # characters around a number whose words may carry its sign
 
 
+_BRACKET = re.compile(rf"\([{SIGNS}]\s?[\d.,]+\)")  # as accounts write what is less than nothing
 _ADDED = re.compile(r"\+\d[\d.,]*\s?[/|,]\s?$")
 
 
@@ -688,6 +694,7 @@ def read_otherwise(
     if value.form.sign is not None or value.readings[0] <= 0 or not may_be_less:
         return None
     around = text[max(0, value.start - _AROUND[0]) : value.end + _AROUND[1]]
-    if says_less(around) or (is_listed and is_money(text, value)):
+    is_less = _BRACKET.search(text[max(0, value.start - 3) : value.end + 1]) or says_less(around)
+    if is_less or (is_listed and is_money(text, value)):
         return value._replace(readings=tuple(-one for one in value.readings))
     return None

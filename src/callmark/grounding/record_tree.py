@@ -489,7 +489,7 @@ class RecordIndex:
             if len(found) < MAX_CANDIDATES:
                 found.append((moment, field))
                 if len(key) == 3:  # a time of day: most are asked for with their minute
-                    at = (*key, moment.minute)
+                    at = (*key, moment.minute or 0)
                     self._minutes.setdefault(at, []).append((moment, field))
 
     def stating(self, value: Value, turn: int | None, *, echoes: bool = False) -> list[Field]:

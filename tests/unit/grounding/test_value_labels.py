@@ -334,10 +334,11 @@ def test_a_number_at_the_end_of_a_line_and_one_of_a_list_are_no_day():
     assert [value.text for value in find_values("am 10. 6. war es", None)] == ["10. 6."]
 
 
+PRICES = {"rows": [{"price": 1520.25}, {"price": 1030.5}, {"price": 417.75}]}
+
+
 class TestServedLater:
     """What a list comes to, and how many it has, counts from the turn that was shown it."""
-
-    prices = {"rows": [{"price": 1520.25}, {"price": 1030.5}, {"price": 417.75}]}
 
     def label(self, sentence, result, *, turn):
         """Of the value of the second turn, if the result was asked for in that `turn`."""
@@ -349,13 +350,13 @@ class TestServedLater:
 
     def test_a_total(self):
         sentence = "In total they come to 2968.5."
-        assert self.label(sentence, self.prices, turn=1) == "derived"
-        assert self.label(sentence, self.prices, turn=2) == "unsupported"
+        assert self.label(sentence, PRICES, turn=1) == "derived"
+        assert self.label(sentence, PRICES, turn=2) == "unsupported"
 
     def test_a_mean(self):
         sentence = "On average they cost 989.5."
-        assert self.label(sentence, self.prices, turn=1) == "derived"
-        assert self.label(sentence, self.prices, turn=2) == "unchecked"
+        assert self.label(sentence, PRICES, turn=1) == "derived"
+        assert self.label(sentence, PRICES, turn=2) == "unchecked"
 
     def test_a_count(self):
         sentence = "There are 4 passengers."
