@@ -334,7 +334,7 @@ def test_a_number_at_the_end_of_a_line_and_one_of_a_list_are_no_day():
     assert [value.text for value in find_values("am 10. 6. war es", None)] == ["10. 6."]
 
 
-PRICES = {"rows": [{"price": 1520.25}, {"price": 1030.5}, {"price": 417.75}]}
+FARES = {"rows": [{"price": 1520.25}, {"price": 1030.5}, {"price": 417.75}]}
 
 
 class TestServedLater:
@@ -350,13 +350,13 @@ class TestServedLater:
 
     def test_a_total(self):
         sentence = "In total they come to 2968.5."
-        assert self.label(sentence, PRICES, turn=1) == "derived"
-        assert self.label(sentence, PRICES, turn=2) == "unsupported"
+        assert self.label(sentence, FARES, turn=1) == "derived"
+        assert self.label(sentence, FARES, turn=2) == "unsupported"
 
     def test_a_mean(self):
         sentence = "On average they cost 989.5."
-        assert self.label(sentence, PRICES, turn=1) == "derived"
-        assert self.label(sentence, PRICES, turn=2) == "unchecked"
+        assert self.label(sentence, FARES, turn=1) == "derived"
+        assert self.label(sentence, FARES, turn=2) == "unchecked"
 
     def test_a_count(self):
         sentence = "There are 4 passengers."
