@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 MOST_ABOVE = 24  # values of the lines before it in its block
 MOST_OWN = 8  # values of one record under one key; with more, nobody can say which is meant
 _IT = re.compile(r"[\s*_]*(?:it|they|he|she|es|sie|er|il|elle|ils|elles)\b", re.IGNORECASE)
+_YEAR = re.compile(r"(?:19|20)\d\d")
 _CODE = re.compile(r"[A-Z\d]*-?\d+-\d+|[A-Z]+-?\d+")
 _UNIT = re.compile(r"[ \u00a0-]?([^\W\d_]{1,12})")
 # Slips: one digit is another, or two neighbours have changed places. What an answer worked out
@@ -47,6 +48,13 @@ _WORKED_OUT = re.compile(
     r"|ergibt|au total|en total)\b",
     re.IGNORECASE,
 )
+# `three days earlier`, `56 hours away`, `2 adults × £110`
+_SET_AGAINST = re.compile(
+    r"\s(?:[^\W\d_]+\s){1,2}(?:earlier|later|sooner|longer|shorter|faster|slower|more|less|fewer|ago"
+    r"|away|late|early|apart|since|[×x*]\s?\S?\d)",
+    re.IGNORECASE,
+)
+_TIMES = re.compile(r"(?<![\w.])\d{1,3}\s?[×x]\s\S|\bevery\s[*_]*$|\b(?:has|have) been\s[*_]*$")
 # `8 bar with the same capacity is not available` is said of no item that there is.
 _NOT_OFFERED = re.compile(
     r"[^.;\n]{0,80}(?:\b(?:not|no longer)|n['’]t)\s(?:\w+\s)?"
@@ -137,6 +145,8 @@ class Attribution:
         echoed = find_kin(self._checker.index.stating(value, None, echoes=True), subject)
         if echoed is not None:
             return self._checker.found(value, "user_said", "echo", echoed)
+        if value.form.percent and not self._checker.measures.is_share(fields[0]):
+            return None  # `25% of them`, where another record has 25
         return self._excused(value, fields) or self._blame(value, subject, fields, own[0])
 
     def _is_told_before(self, value: Value, own: Sequence[Field]) -> bool:
@@ -230,9 +240,7 @@ class Attribution:
         named = [field for field in named if self._may_hold(value, field)]
         if not named or any(self._checker.states(field, value) for field in named):
             return None
-        if _WORKED_OUT.search(self._checker.text, *sentence) or _NOT_OFFERED.match(
-            self._checker.text, value.end, sentence[1]
-        ):
+        if self._is_of_none(value, sentence):
             return None
         if Slips.is_slip(value, named[0]) and not self._checker.index.is_prose:
             return self._checker.found(value, "unsupported", "misread", named[0])
@@ -244,6 +252,16 @@ class Attribution:
                 value, "derived", total.rule, *total.fields, because=total.because
             )
         return self._checker.found(value, "misattributed", "binding", named[0])
+
+    def _is_of_none(self, value: Value, sentence: Span) -> bool:
+        """Worked out, set against something else, or of what is not offered."""
+        text, line = self._checker.text, self._checker.outline.line_at(value.start)
+        return bool(
+            _WORKED_OUT.search(text, *sentence)
+            or _NOT_OFFERED.match(text, value.end, sentence[1])
+            or _SET_AGAINST.match(text, value.end)
+            or _TIMES.search(text, max(line.start, value.start - 80), value.start)
+        )
 
     def _may_hold(self, value: Value, field: Field) -> bool:
         """A price under `5 days` is none of days, `two subjects` are no `subject: 104-002`, and 21%
@@ -276,6 +294,8 @@ class Slips:
         digits = _digits_of(reading, decimals)
         if not FEWEST_DIGITS <= len(digits) <= MOST_DIGITS or value.form.factor != 1:
             return None
+        if not value.unit and _YEAR.fullmatch(value.text):
+            return None  # `week 22 of 2022`, where a tyre is stamped 2222
         telling = len(_telling(digits) if not decimals else digits)
         if self._of_length[telling] * telling > MOST_CHANCE * 10 ** (telling - 1):
             return None

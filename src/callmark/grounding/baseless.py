@@ -6,18 +6,21 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterator, Sequence
+from itertools import accumulate, combinations, islice
 
 from callmark.grounding.checking import StatementFinding
 from callmark.grounding.naming import KnownWords
-from callmark.grounding.record_tree import RecordIndex
+from callmark.grounding.record_tree import RecordIndex, ResultRecord
+from callmark.grounding.siblings import groups_of
 from callmark.grounding.spans import Outline, Span
+from callmark.grounding.sums import number_in
 from callmark.grounding.text import STOP_WORDS, once
 from callmark.grounding.workings import TurnAt
 from callmark.records.statements import GOOD
 
 FEWEST_LOOSE = 2
+MOST_ROWS = 60  # whose runs are added up
 MOST_CODES = 200  # every number without a base is looked for in them
 LONGEST_CODED = 2000  # characters of a text in which codes are looked for
 _CODE = re.compile(r"\b(?=\w*[A-Z])(?=\w*\d)[A-Z\d]{4,}\b")
@@ -40,9 +43,10 @@ def _is_loose(one: StatementFinding, text: str, given: KnownDigits) -> bool:
 class KnownDigits:
     """The digits of all numbers of the results, without the zeros around them."""
 
-    def __init__(self, numbers: Iterable[int], texts: Iterable[str]) -> None:
-        self._numbers = numbers
-        self._texts = texts
+    def __init__(self, index: RecordIndex) -> None:
+        self._numbers = index.numbers
+        self._texts = (one.value for one in index.tree.fields if isinstance(one.value, str))
+        self._tree = index.tree
 
     @once
     def _digits(self) -> frozenset[str]:
@@ -52,7 +56,21 @@ class KnownDigits:
         if one.is_within_reach:
             return True
         digits = "".join(filter(str.isdecimal, text)).strip("0")
-        return len(digits) > 1 and (digits in self._digits or self._is_coded(digits))
+        if len(digits) > 1 and (digits in self._digits or self._is_coded(digits)):
+            return True
+        return digits in self._totals
+
+    @once
+    def _totals(self) -> frozenset[str]:
+        """What rows come to that follow one another, such as the months of a quarter, in each
+        column and in all of them."""
+        found: set[int] = set()
+        for group in groups_of(self._tree):
+            if len(group) <= MOST_ROWS:
+                for column in _columns_of(group):
+                    sums = list(accumulate(column, initial=0))
+                    found.update(abs(last - first) for first, last in combinations(sums, 2))
+        return frozenset(str(one).strip("0") for one in found if one)
 
     def _is_coded(self, digits: str) -> bool:
         """`27` in `04015G27KT`: a text may be read as only those can who know its code."""
@@ -62,6 +80,17 @@ class KnownDigits:
     def _codes(self) -> list[str]:
         found = (one for text in self._texts for one in _CODE.findall(text[:LONGEST_CODED]))
         return list(islice(found, MOST_CODES))
+
+
+def _columns_of(group: Sequence[ResultRecord]) -> Iterator[list[int]]:
+    """The numbers under each key, and what each row comes to."""
+    rows = [
+        {one.key: number for one in record.fields if (number := number_in(one)) is not None}
+        for record in group
+    ]
+    for key in rows[0]:
+        yield [row.get(key, 0) for row in rows]
+    yield [sum(row.values()) for row in rows]
 
 
 def find_baseless(
@@ -77,8 +106,7 @@ def find_baseless(
     loose: Counter[Span | int | None] = Counter()
     based: Counter[Span | int | None] = Counter()
     end: int | None = None
-    texts = (one.value for one in index.tree.fields if isinstance(one.value, str))
-    given = KnownDigits(index.numbers, texts)
+    given = KnownDigits(index)
     for one in findings:
         here = (turn_at(one.start), outline.sentence_at(one.start))
         if _is_loose(one, outline.text, given):

@@ -230,6 +230,8 @@ class Checker:
             return self.found(value, "unchecked", "worked out")
         if value.start in self.workings.unclear or self._is_other_share(value):
             return self.found(value, "unchecked", "worked out")
+        if claims.is_reckoned_by_clock(self.text, value):
+            return self.found(value, "unchecked", "worked out")
         is_copied = not claims.is_hedged(self.text, value)
         near = self._slips.leaf_near(value, self.turn_at(value.start)) if is_copied else None
         if near is not None:
@@ -394,7 +396,7 @@ class Checker:
 
     def _mismatched(self, value: Value, wrong: Sequence[Field]) -> StatementFinding | None:
         """The right number in another unit, currency or scale."""
-        if not wrong:
+        if not wrong or (value.form.percent and not self.measures.is_share(wrong[0])):
             return None
         unit = self.measures.unit_of(wrong[0], value.readings)
         because = f"it is in {unit}, not {value.unit}" if unit and value.unit else "another scale"

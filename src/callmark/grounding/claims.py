@@ -35,7 +35,8 @@ _DESCRIBED = re.compile(
 )
 EXAMPLE = re.compile(
     r"(?:e\.g\.,?|for example,?|for instance,?|such as|like|,\ssay,?|z\. ?B\.|zum Beispiel"
-    r"|beispielsweise|p\. ?ej\.|por ejemplo,?|par exemple,?|p\. ?ex\.|^\W*for an?)\s?[\"“(]?$",
+    r"|beispielsweise|p\. ?ej\.|por ejemplo,?|par exemple,?|p\. ?ex\.|^\W*for an?)\s?[\"“(]?"
+    r"(?:[\w.-]{1,12},?\s(?:or|and|oder|und|o|y|ou|et)\s)?$",  # `for example, 19104 or 19107`
     re.I,
 )
 # `if the price were 1234567`
@@ -350,6 +351,27 @@ FEWEST_SPELT = 7  # letters and digits: fewer come together by chance
 _GROUP = re.compile(r"[A-Za-z\d]+")
 _GROUPS_BACKWARDS = re.compile(r"(?:[ -][A-Z\d]{1,6}(?![a-z]))+\+?")
 _GROUPS_AFTER = re.compile(r"(?:[ -][A-Z\d]{1,6}\b)+")
+# `56 hours away`, `2 hours 40 minutes late`: from a time that the answer knows.
+_FROM_NOW = re.compile(
+    r"(?:\s?(?:hours?|hrs?|minutes?|mins?|days?|weeks?|months?))?"
+    r"\s(?:away|late|early|ago|from now|to go|until then|spät\w*|tarde|retard)\b",
+    re.IGNORECASE,
+)
+# `18:30 Berlin time`, `2:00 p.m. in Denver, local time`
+_ZONE = re.compile(
+    r"[^.;\n]{0,40}?\b(?:local(?:\stime)?|[A-Z][a-z]+\stime|C?E[SD]?T|[CMP][SD]T|BST|IST|JST|AE[SD]T"
+    r"|Ortszeit|heure\slocale|hora\slocal)\b"
+)
+
+
+def is_reckoned_by_clock(text: str, value: Value) -> bool:
+    if value.kind == "moment":
+        return any(one.hour is not None for one in value.moments) and (
+            _ZONE.match(text, value.end) is not None
+        )
+    return value.kind == "number" and _FROM_NOW.match(text, value.end) is not None
+
+
 NOON = 12
 _NEAR_CLOCK = 120
 _AFTERNOON = re.compile(r"\d\s?p\.?m\b", re.IGNORECASE)

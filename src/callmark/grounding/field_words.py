@@ -532,11 +532,14 @@ class Measures:
     @once
     def has_shares(self) -> bool:
         """Does any leaf state a share? Where none does, every share is worked out."""
-        return any(
-            not _SHARES.isdisjoint(key_words(one.key))
-            or (isinstance(one.value, str) and "%" in one.value)
-            or (isinstance(one.value, float) and 0 < abs(one.value) < 1)
-            for one in self._index.tree.fields
+        return any(self.is_share(one) for one in self._index.tree.fields)
+
+    @staticmethod
+    def is_share(field: Field) -> bool:
+        return (
+            not _SHARES.isdisjoint(key_words(field.key))
+            or (isinstance(field.value, str) and "%" in field.value)
+            or (isinstance(field.value, float) and 0 < abs(field.value) < 1)
         )
 
     @once

@@ -67,6 +67,7 @@ _MATTERS = frozenset(
     """
     terms provider providers rules rule requirement requirements cost costs fee fees price prices
     charge charges coverage claim claims policy policies request requests question questions
+    conflict conflicts
     """.split()
 )
 _BY_US = frozenset("i we i've we've".split())
@@ -345,6 +346,8 @@ class PolarFields:
             if key.words.needed and not around.intersection(key.words.needed):
                 continue
             if _NOTHING.match(text, tokens[place.last].end) or _is_about(tokens, place.last):
+                continue
+            if place.first and tokens[place.first - 1].word == "last":  # `last online at 06:43`
                 continue
             words = ClauseWords(text, tokens, place.first, place.last)
             if is_silent:

@@ -213,6 +213,9 @@ _NO_KIND = frozenset(
 )
 # What may stand between `no` and its noun without narrowing it down …
 _NO_NARROWING = frozenset("known recorded".split())
+# … what says afterwards which are meant: `no interaction was found with levothyroxine` …
+NEAR_NOUN = 6  # words
+_NARROWED_AFTER = frozenset("with between against".split())
 # … and what may follow it.
 _AFTER = frozenset(
     """
@@ -241,6 +244,7 @@ _NOT_SAID = re.compile(
 )
 
 
+_WAIVED = re.compile(r"\bwaive[ds]?\b", re.IGNORECASE)
 _PRICE = re.compile(rf"[{SIGNS}]\s?\d|\d\s?[{SIGNS}]")
 
 
@@ -318,7 +322,7 @@ class Amounts:
     def _said_in_clause(
         self, text: str, sentence: Span, clause: Span, binder: Binder
     ) -> Iterator[AmountClause]:
-        if _NOT_SAID.search(text, *clause):
+        if _NOT_SAID.search(text, *clause) or _WAIVED.search(text, *sentence):
             return
         tokens = tokens_of(text, clause)
         denies = any(one.word in ("not", "no") or one.word.endswith("n't") for one in tokens)
@@ -397,7 +401,9 @@ def _asserted(text: str, tokens: Sequence[PolarToken], first: int, last: int) ->
         before[-1:] == ["any"]
         and any(word.endswith("n't") or word in ("without", "not") for word in before)
     ):
-        return False if is_whole else None
+        later = {token.word for token in tokens[last + 1 : last + NEAR_NOUN]}
+        is_narrowed = not ends and not _NARROWED_AFTER.isdisjoint(later)
+        return False if is_whole and not is_narrowed else None
     words = [token.word for token in tokens[max(0, first - 4) : first]]
     if any(
         word in ("no", "not", "without", "zero", "any") or word.endswith("n't") for word in words
@@ -419,8 +425,20 @@ _RULED = re.compile(r"[\s|:-]+")
 _OPENS = re.compile(r":\s|\s[–—-]\s|\(")
 _ANY_WORD = re.compile(r"\w+")
 _HAS_NUMBER = re.compile(r"\d|,")
+_MEASURED = re.compile(
+    r"\s(?:[^\W\d_]+\s)?(?:points?|goals?|places?|percent|minutes?|hours?|days?|weeks?|months?|years?"
+    r"|times|steps?|cuts?|changes?|increases?)\b",
+    re.IGNORECASE,
+)
 _FOR = re.compile(r"\b(?:for|für|para|pour)\s(?:the\s|your\s)?$", re.IGNORECASE)
 _ENUMERATED = re.compile(r",\s*(?:and|und|y|et)\s|,\s|\s(?:and|und|y|et)\s")
+
+
+def _come_to(records: Sequence[ResultRecord], number: int) -> bool:
+    """Do their numbers come to it, under one key, or one key less another?"""
+    rows = [{one.key: one.number or 0 for one in record.fields[:MOST_FIELDS]} for record in records]
+    totals = [sum(row.get(key, 0) for row in rows) for key in rows[0]]
+    return number in totals or any(one - other == number for one in totals for other in totals)
 
 
 def _number_of(word: str) -> int | None:
@@ -444,12 +462,16 @@ class IntroducedLists:
             text, max(sentence[0], value.start - 12), value.start
         ):
             return ""
+        if _MEASURED.match(text, value.end):
+            return ""  # `lead by two points:` counts nothing that is listed
         records = self._listed_below(sentence) or self._listed_within(value, sentence)
         stated = {word.casefold() for word in _ANY_WORD.findall(text, *sentence)}
         if len(records) < 2 or any(_number_of(word) == len(records) for word in stated):
             return ""
         if self._count_like(records[0]) == value.readings[0] // SCALE:
             return ""
+        if _come_to(records, value.readings[0]):
+            return ""  # `5 sessions left:`, 1 of one package and 4 of another
         return f"the answer lists {len(records)}"
 
     def _count_like(self, record: ResultRecord) -> int:

@@ -161,7 +161,7 @@ _NARROWED = re.compile(
     r"|more than|for"
     r"|after|before|until|still|mit|ohne|unter|über|con|sin|bajo|que|avec|sans|sous|qui|pour"
     r"|para|für"
-    r"|if|ever|possible|available|when|where|per)\b",
+    r"|if|ever|possible|available|when|where|per|ago|average|mean|at your)\b",
     re.IGNORECASE,
 )
 _IT = re.compile(

@@ -157,6 +157,7 @@ _MONEY = frozenset(
     """.split()
 )
 _RATES = frozenset("per pro je por par".split())
+_NO_UNIT_AFTER = frozenset("100 this last next current previous".split())
 _MEASURED = frozenset(
     """
     value distance weight temperature temp size length height width depth volume speed reading
@@ -291,17 +292,17 @@ def _named(name: str) -> str:
 
 @lru_cache(maxsize=1 << 14)
 def unit_of_key(words: tuple[str, ...]) -> str:
-    """`price_usd`, `distance_km`, `duration_minutes`, `minutes`; `words` in lower case."""
-    if not words or not _RATES.isdisjoint(words[1:]):  # `price_per_kwh` is no energy
+    """`price_usd`, `distance_km`, `minutes`, `open_hours_week`; `words` in lower case."""
+    if not words or words[0] == "per" or not _RATES.isdisjoint(words[1:]):  # `price_per_kwh`
         return ""
     last = words[-1]
-    if len(words) > 2 and words[-2] == "100":  # `l_100km` is no length
+    if len(words) > 2 and words[-2] in _NO_UNIT_AFTER:  # `l_100km`, `used_this_year`
         return ""
     if last.upper() in CODES and last not in ("all", "try", "php"):
         return last.upper()
     if (scaled := _scaled_code(last)) is not None:
         return scaled[1]
-    if last in _PERIODS and len(words) > 1 and words[-2] in _NAMES:  # `open_hours_week`
+    if (last in _PERIODS or last == "min") and len(words) > 1 and words[-2] in _NAMES:
         return _NAMES[words[-2]]
     if dimension_of(_NAMES.get(last, "")) == "energy" and not _PER_ENERGY.isdisjoint(words[:-1]):
         return ""  # `intensity_gCO2_kWh` is no energy
@@ -469,8 +470,7 @@ def read_leaf(text: str) -> tuple[Value, ...]:
         return (*values, whole)
     amount = _AMOUNT.fullmatch(text)
     if amount is not None and all(one.kind == "identifier" for one in values):
-        whole = Value(0, amount.end(1), "number", amount[1], (int(amount[1]) * SCALE,))
-        return (*values, whole)
+        return (*values, Value(0, amount.end(1), "number", amount[1], (int(amount[1]) * SCALE,)))
     folded = fold_signs(text)
     measured = [_with_unit(folded, value, None) for value in values]
     known = frozenset(measured)  # a leaf may hold thousands

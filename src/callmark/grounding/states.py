@@ -307,6 +307,8 @@ class StateFields:
             return None  # `the cancellation is complete`
         if not kept or len(kept) < len({(row[1].call, row[1].path) for row in meant}):
             return None
+        if any(state in said and field.call > kept[0].call for state, field in rows):
+            return None  # what was confirmed is cancelled now
         return None if agree and subject is None else kept[0]
 
 
@@ -379,6 +381,7 @@ MOST_OF_TEXT = 60  # with one text; with more of them it tells nothing
 MOST_OWN = 4  # texts of one record under one key; with more, which is meant?
 LONGEST_RECORD = 10000  # characters; what a longer one tells, nobody looks for
 MOST_PARTS = 200  # of a record
+LONGEST_SAID = 1000  # characters in which its own text may stand
 BESIDE = 30  # characters around a text in which its key is named
 _DIGIT = re.compile(r"\d")
 # Keys whose texts say many things, or name the record itself.
@@ -399,6 +402,7 @@ _UNSURE = Cue(
     r"|might|prefer\w*|want\w*|ask\w*|request\w*|look\w* for|need\w*|filter\w*|search\w*|near"
     r"|nearby"
     r"|close to|next to|towards|via|rather|except|excluding|besides|eligible|also"
+    r"|possible|acceptable|options?|variants?"
     r"|oder|nicht|kein\w*|als|statt|wenn|o|sin|ni|otro|otra|si|ou|pas|sans|autre|que)\b"
     r"|n['’]t\b|->|→|➝|\?",
     """
@@ -407,7 +411,8 @@ _UNSURE = Cue(
     unlike similar or either neither nor other others another both every any no not never
     without if whether unless would could should may might prefer* want* ask* request* look*
     need* filter* search* near nearby close next towards via rather except excluding besides
-    eligible also oder nicht kein* als statt wenn o sin ni otro otra si ou pas sans autre que
+    eligible also possible acceptable option options variant variants
+    oder nicht kein* als statt wenn o sin ni otro otra si ou pas sans autre que
     """,
     "n't n’t -> → ➝ ?",
 )
@@ -525,7 +530,11 @@ class KindFields:
         ]
         if not 0 < len(own) <= MOST_OWN:
             return None
-        said = fold(outline.text[slice(*outline.near(place, sentence))])
+        start, end = outline.near(place, sentence)
+        if subject.inherited:  # `PT-10 (Dwayne Ellis)`, over `PT-5 (Carla Nunes)`
+            above = outline.line_at(place.start).siblings[-1:]
+            start = min([start, *(one[0] for one in above)])
+        said = fold(outline.text[max(start, end - LONGEST_SAID) : end])
         if any(_holds(said, str(one.value)) for one in own):
             return None
         is_category = len(fields) > 1  # other records share it: it says what something is

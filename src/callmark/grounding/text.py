@@ -641,7 +641,7 @@ def records_of_text(text: str) -> Iterator[dict[str, str]]:
     """What a text lists: the rows of CSV, or blocks of `Key: value` lines, each under its title,
     and the tables between them."""
     lines = text.split("\n")[:MOST_LINES]
-    rows = _rows_of(lines)
+    rows = _rows_of(lines) or _rows_of(lines[1:])  # a line before may say of what
     yield from rows
     for is_row, run in groupby(() if rows else lines, lambda line: line.lstrip().startswith("|")):
         part = list(run)
