@@ -633,7 +633,6 @@ _PAIR = re.compile(
     r"[*_]{0,2}\s+(?P<value>\S.{0,300})"
 )
 _RULED = re.compile(r"[\s|:+-]+")
-_COUNT_LINE = re.compile(r"\s*\(?\d+ rows?\)?\s*")  # under what a database prints
 _HEAD_DIGIT = re.compile(r"\d")
 
 
@@ -679,8 +678,6 @@ def _blocks_of(lines: Iterable[str]) -> Iterator[dict[str, str]]:
 def _rows_of(lines: Sequence[str]) -> list[dict[str, str]]:
     """Lines of CSV, tabs or a Markdown table: all of one width, under a head without digits."""
     filled = [line for line in lines if line.strip()]
-    if len(filled) > 3 and _COUNT_LINE.fullmatch(filled[-1]):
-        filled.pop()
     for mark in "|\t,;":
         if len(filled) > 1 and filled[0].count(mark) > 1 and not _HEAD_DIGIT.search(filled[0]):
             cells = [
@@ -689,6 +686,8 @@ def _rows_of(lines: Sequence[str]) -> list[dict[str, str]]:
                 if not _RULED.fullmatch(line)
             ]
             head = cells[0]
+            while len(cells) > 2 and len(cells[-1]) != len(head):
+                cells.pop()  # `(4 rows)`, `Time: 12 ms`
             if all(len(row) == len(head) for row in cells) and len(set(head)) == len(head):
                 return [dict(zip(head, row, strict=True)) for row in cells[1:]]
     return []
