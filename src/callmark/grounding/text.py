@@ -634,6 +634,7 @@ _PAIR = re.compile(
 )
 _RULED = re.compile(r"[\s|:+-]+")
 _HEAD_DIGIT = re.compile(r"\d")
+_COUNT_LINE = re.compile(r"\s*(?:\(?\d+ rows?\b.*|Time: .*)")  # under what a database prints
 
 
 def records_of_text(text: str) -> Iterator[dict[str, str]]:
@@ -678,6 +679,8 @@ def _blocks_of(lines: Iterable[str]) -> Iterator[dict[str, str]]:
 def _rows_of(lines: Sequence[str]) -> list[dict[str, str]]:
     """Lines of CSV, tabs or a Markdown table: all of one width, under a head without digits."""
     filled = [line for line in lines if line.strip()]
+    while len(filled) > 3 and _COUNT_LINE.fullmatch(filled[-1]):
+        filled.pop()
     for mark in "|\t,;":
         if len(filled) > 1 and filled[0].count(mark) > 1 and not _HEAD_DIGIT.search(filled[0]):
             cells = [
@@ -686,8 +689,6 @@ def _rows_of(lines: Sequence[str]) -> list[dict[str, str]]:
                 if not _RULED.fullmatch(line)
             ]
             head = cells[0]
-            while len(cells) > 2 and len(cells[-1]) != len(head):
-                cells.pop()  # `(4 rows)`, `Time: 12 ms`
             if all(len(row) == len(head) for row in cells) and len(set(head)) == len(head):
                 return [dict(zip(head, row, strict=True)) for row in cells[1:]]
     return []
