@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 MOST_ABOVE = 24  # values of the lines before it in its block
 MOST_OWN = 8  # values of one record under one key; with more, nobody can say which is meant
 _IT = re.compile(r"[\s*_]*(?:it|they|he|she|es|sie|er|il|elle|ils|elles)\b", re.IGNORECASE)
-_YEAR = re.compile(r"(?:19|20)\d\d")
 _CODE = re.compile(r"[A-Z\d]*-?\d+-\d+|[A-Z]+-?\d+")
 _UNIT = re.compile(r"[ \u00a0-]?([^\W\d_]{1,12})")
 # Slips: one digit is another, or two neighbours have changed places. What an answer worked out
@@ -294,8 +293,6 @@ class Slips:
         digits = _digits_of(reading, decimals)
         if not FEWEST_DIGITS <= len(digits) <= MOST_DIGITS or value.form.factor != 1:
             return None
-        if not value.unit and _YEAR.fullmatch(value.text):
-            return None  # `week 22 of 2022`, where a tyre is stamped 2222
         telling = len(_telling(digits) if not decimals else digits)
         if self._of_length[telling] * telling > MOST_CHANCE * 10 ** (telling - 1):
             return None

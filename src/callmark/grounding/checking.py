@@ -230,9 +230,9 @@ class Checker:
             return self.found(value, "unchecked", "worked out")
         if value.start in self.workings.unclear or self._is_other_share(value):
             return self.found(value, "unchecked", "worked out")
-        if claims.is_reckoned_by_clock(self.text, value):
+        if claims.is_reckoned_by_clock(self.text, value, self.index):
             return self.found(value, "unchecked", "worked out")
-        is_copied = not claims.is_hedged(self.text, value)
+        is_copied = not (claims.is_hedged(self.text, value) or claims.is_year(self.text, value))
         near = self._slips.leaf_near(value, self.turn_at(value.start)) if is_copied else None
         if near is not None:
             return self.found(value, "unsupported", "misread", near)

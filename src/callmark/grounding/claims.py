@@ -298,7 +298,8 @@ class LetteredSizes:
 
     def letters_of(self, text: str, value: Value) -> str:
         """Empty: the results have no such sizes."""
-        found = _LETTERS.match(text, value.end)
+        at = value.end + (text[value.end : value.end + 1] == " ")  # `30 MP`
+        found = _LETTERS.match(text, at)
         return found[0] if found is not None and found[0] in self._known else ""
 
     @staticmethod
@@ -357,6 +358,7 @@ _FROM_NOW = re.compile(
     r"\s(?:away|late|early|ago|from now|to go|until then|spät\w*|tarde|retard)\b",
     re.IGNORECASE,
 )
+_ZONED = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::[\d.]+)?(?:Z|[+-]\d\d:?\d\d)")
 # `18:30 Berlin time`, `2:00 p.m. in Denver, local time`
 _ZONE = re.compile(
     r"[^.;\n]{0,40}?\b(?:local(?:\stime)?|[A-Z][a-z]+\stime|C?E[SD]?T|[CMP][SD]T|BST|IST|JST|AE[SD]T"
@@ -364,10 +366,22 @@ _ZONE = re.compile(
 )
 
 
-def is_reckoned_by_clock(text: str, value: Value) -> bool:
+_YEAR = re.compile(r"(?:19|20)\d\d")
+_BEFORE_YEAR = re.compile(r"\b(?:of|in|since|from|until|by|early|mid|late|year)\s[*_(]*$", re.I)
+
+
+def is_year(text: str, value: Value) -> bool:
+    """`week 22 of 2022`, where a tyre is stamped 2222."""
+    before = text[max(0, value.start - 12) : value.start]
+    return _YEAR.fullmatch(value.text) is not None and _BEFORE_YEAR.search(before) is not None
+
+
+def is_reckoned_by_clock(text: str, value: Value, index: RecordIndex) -> bool:
     if value.kind == "moment":
-        return any(one.hour is not None for one in value.moments) and (
-            _ZONE.match(text, value.end) is not None
+        return (
+            any(one.hour is not None for one in value.moments)
+            and _ZONE.match(text, value.end) is not None
+            and any(_ZONED.fullmatch(str(one.value)) for one in index.tree.fields)
         )
     return value.kind == "number" and _FROM_NOW.match(text, value.end) is not None
 
