@@ -168,7 +168,7 @@ class Checker:
         fields, wrong = self.index.stating(value, turn), list[Field]()
         if value.unit or value.form.factor > 1:
             fields, wrong = self.measures.in_its_unit(value, fields)
-        apart = claims.find_written_apart(self.text, value, self.index, turn, is_known=bool(fields))
+        apart = self._find_written_apart(value, turn, is_known=bool(fields))
         if apart is not None:
             return self.found(value, "supported", "name", apart)
         if self._is_small(value):
@@ -259,6 +259,13 @@ class Checker:
             and 0 <= reading < SMALL * SCALE
             and not self.workings.is_money(value)
         )
+
+    def _find_written_apart(
+        self, value: Value, turn: int | None, *, is_known: bool
+    ) -> Field | None:
+        if value.kind not in ("number", "identifier") or (is_known and not value.text.isdecimal()):
+            return None
+        return claims.find_written_apart(self.text, value, self.index, turn, is_known=is_known)
 
     def _small(
         self, value: Value, sentence: Span, fields: Sequence[Field], wrong: Sequence[Field]

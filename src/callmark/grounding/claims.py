@@ -131,6 +131,7 @@ _WORD = re.compile(r"[^\W\d_]{2,}")
 _WORDS_BACKWARDS = re.compile(r"\n?[ #]{1,2}[^\W\d_]+(?: [^\W\d_]+){0,2}")
 _LETTERS = re.compile(r"[A-Za-z]{1,3}(?![A-Za-z0-9])")
 _SIZE = re.compile(r"\d{1,6}([A-Za-z]{1,3})")
+_APART = re.compile(r"\d{1,6} ?([A-Za-z]{1,3})")
 _LONGEST_SIZE = 9
 # Times and multiples are worked out; places in an order are counted.
 _LASTING = frozenset("h m s d w y hrs min sec am pm AM PM x X st nd rd th".split())
@@ -263,8 +264,6 @@ def find_written_apart(
     text: str, value: Value, index: RecordIndex, turn: int | None, *, is_known: bool
 ) -> Field | None:
     """The code that it is a part of; what a leaf states by itself is seldom one."""
-    if value.kind not in ("number", "identifier"):
-        return None
     named = find_joined_name(text, value, index, turn) if value.text.isdecimal() else None
     return named or (None if is_known else find_spelt_out(text, value, index, turn))
 
@@ -304,7 +303,7 @@ class LetteredSizes:
 
     @staticmethod
     def is_size(field: Field, letters: str) -> bool:
-        found = _SIZE.fullmatch(field.value) if isinstance(field.value, str) else None
+        found = _APART.fullmatch(field.value) if isinstance(field.value, str) else None
         return found is not None and found[1] == letters
 
     @once
