@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Literal
+from typing import Literal, TypedDict
 
 
 def add(a: int, b: int = 2) -> dict[str, int]:
@@ -33,3 +33,11 @@ def odd() -> object:
 def account(name: str) -> dict[str, str]:
     """What is kept of a person."""
     return {"mail": f"{name}@acme.com", "password": "open-sesame-77", "phrase": "the lamp is lit"}
+
+
+class Place(TypedDict):
+    city: str
+
+
+def distance(start: Place, end: Place) -> int:
+    return len(start["city"]) + len(end["city"])

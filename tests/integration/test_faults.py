@@ -8,6 +8,7 @@ from callmark import run
 from callmark.cli import main
 from callmark.errors import FingerprintMismatch, UsageError
 from callmark.resources import demo_paths
+from callmark.run.faults import FaultRule
 from callmark.store.files import encode_result, read_results
 
 KINDS = ("fail", "timeout", "error", "empty", "truncated")
@@ -245,3 +246,31 @@ def test_a_file_that_is_none_is_refused(play, tmp_path, text):
     (tmp_path / "odd.yaml").write_text(text, "utf-8")
     with pytest.raises(UsageError, match=r"odd\.yaml"):
         play([ANSWER], faults=str(tmp_path / "odd.yaml"))
+
+
+def test_a_date_is_no_result(play, tmp_path):
+    text = "faults: [{tool: web.search, kind: error, result: {day: 2024-05-06}}]"
+    (tmp_path / "date.yaml").write_text(text, "utf-8")
+    with pytest.raises(UsageError, match=r"faults\[0\]\.result: must be JSON: put a date into quo"):
+        play([ANSWER], faults=str(tmp_path / "date.yaml"))
+
+
+MCP = {"content": [{"type": "text", "text": "12 boats"}], "isError": False}
+
+
+@pytest.mark.parametrize(
+    ("kind", "result", "instead"),
+    [
+        ("empty", {"boats": 12}, {}),
+        ("empty", [12], []),
+        ("empty", "12 boats", ""),
+        ("empty", 12, None),
+        ("empty", MCP, {"content": [], "isError": False}),
+        ("truncated", MCP, "12 b"),
+        ("truncated", "12 boats", "12 b"),
+        ("truncated", "", ""),
+        ("truncated", [12, 34], "[12"),
+    ],
+)
+def test_a_spoilt_result_keeps_the_shape_of_the_whole_one(kind, result, instead):
+    assert FaultRule(tool="*", kind=kind).spoil(result) == instead

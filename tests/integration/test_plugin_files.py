@@ -626,6 +626,14 @@ def test_a_plug_in_travels_to_other_machines(tmp_path, monkeypatch):
         assert [row.name for row in rows_of("call_format")] == ["ask"]
 
 
+def test_a_plug_in_that_ends_the_process_is_told_by_its_name(capsys):
+    write("quits.py", "raise SystemExit(0)", measures=["ok"])
+    run_asker("--plugin", "quits.py", code=2)
+    assert "quits.py:6: the scorer quits failed on sample 'boats': SystemExit: 0" in (
+        capsys.readouterr().err
+    )
+
+
 # Packages
 
 

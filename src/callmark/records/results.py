@@ -425,7 +425,11 @@ def _encoded(value: Json) -> bytes:
     try:
         return _encode(value)
     except (UnicodeEncodeError, OverflowError):
-        return json.dumps(replace_surrogates(value), separators=(",", ":")).encode()
+        written = replace_surrogates(value)
+    try:
+        return _encode(written)
+    except OverflowError:
+        return json.dumps(written, separators=(",", ":")).encode()
 
 
 def _mark(text: str) -> int:

@@ -116,8 +116,6 @@ class Jobs:
         with self._turn:
             failure = self._compare(self._command(wanted, self._path(job)))
         with self._lock:
-            if job not in self._states:
-                return
             if self._path(job).is_file():
                 self._states[job] = JobState(job, "done")
             else:

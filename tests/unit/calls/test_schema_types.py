@@ -4,7 +4,7 @@ import pytest
 
 from callmark.calls.ledger import parse_tool_calls, read_turn
 from callmark.calls.registry import Registry
-from callmark.calls.schema import typed_value
+from callmark.calls.schema import SchemaError, compile_once, compile_schema, typed_value
 
 
 @pytest.mark.parametrize(
@@ -142,3 +142,19 @@ def test_a_value_may_hold_the_tags_of_other_formats():
     text = '<function name="f"><param name="a"><![CDATA[ <b>\n ]]></param></function>'
     (row,) = parse_tool_calls(text)
     assert row["arguments"] == {"a": " <b>\n "}
+
+
+@pytest.mark.parametrize("compiled", [compile_once, compile_schema])
+@pytest.mark.parametrize(
+    ("schema", "said"),
+    [
+        ([1], '/: [1] is not of types "boolean", "object"'),
+        (None, '/: null is not of types "boolean", "object"'),
+        ({"default": {1, 2}}, "/: not a JSON value: "),
+        ({"default": 10**5000}, "/: not a JSON value: "),
+    ],
+)
+def test_what_is_no_schema_is_refused_in_a_sentence(compiled, schema, said):
+    with pytest.raises(SchemaError) as caught:
+        compiled(schema)
+    assert str(caught.value).startswith(said)

@@ -148,3 +148,41 @@ def test_nothing_to_export_is_an_error(results, tmp_path):
     with pytest.raises(BadInput, match="has no results"):
         export_inspect(results(), tmp_path / "log.json")
     assert not (tmp_path / "log.json").exists()
+
+
+def test_calls_that_the_prompt_holds_are_kept(results, tmp_path):
+    """With their results; a call that cannot be read says what it was, and an image that it was."""
+    image = {"type": "image_url", "image_url": {"url": "x"}}
+    calls = [
+        {"id": "a", "function": {"name": "weather", "arguments": '{"city": "Bonn"}'}},
+        {"id": "b", "function": {"name": "weather", "arguments": "{city"}},
+        "no call",
+    ]
+    prompt = [
+        {"role": "user", "content": [{"type": "text", "text": "Bonn?"}, image]},
+        {"role": "assistant", "content": None, "tool_calls": calls},
+        {"role": "tool", "tool_call_id": "a", "content": "7"},
+        {"role": "user", "content": "Ulm?"},
+    ]
+    out = tmp_path / "log.json"
+    export_inspect(results(result(prompt=prompt)), out)
+    [sample] = json.loads(out.read_text("utf-8"))["samples"]
+    asked, called, told, *_ = sample["messages"]
+    assert asked["content"] == "Bonn?\n[image_url]"
+    assert called["content"] == ""
+    good, broken, none = called["tool_calls"]
+    assert (good["id"], good["function"], good["arguments"]) == ("a", "weather", {"city": "Bonn"})
+    assert "parse_error" not in good
+    assert (broken["arguments"], broken["parse_error"]) == ({}, "{city")
+    assert none["id"] == ""
+    assert (told["tool_call_id"], told["function"], told["content"]) == ("a", "weather", "7")
+
+
+def test_an_archive_lists_what_failed(results, tmp_path):
+    failed = result(1, status="error", scores=None, stop="error", error="the endpoint was lost")
+    out = tmp_path / "log.eval"
+    export_inspect(results(result(0), failed), out)
+    with zipfile.ZipFile(out) as archive:
+        first, second = json.loads(archive.read("summaries.json"))
+    assert "error" not in first
+    assert second["error"] == "the endpoint was lost"

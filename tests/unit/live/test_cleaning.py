@@ -37,6 +37,18 @@ def test_a_surrogate_is_another_value_of_the_same_kind(kind, value):
         assert re.sub(r"[0-9a-zA-Z]", "x", surrogate) == re.sub(r"[0-9a-zA-Z]", "x", value)
 
 
+def test_letters_of_an_account_become_letters():
+    surrogate = replaced("see GB82 WEST 1234 5698 7654 32.")
+    assert re.fullmatch(r"see GB\d\d [A-Z]{4} \d{4} \d{4} \d{4} \d\d\.", surrogate)
+    assert "WEST 1234" not in surrogate
+    assert [hit.kind for hit in find_pii(surrogate)] == ["iban"]
+
+
+def test_an_address_of_the_newer_kind_becomes_one_that_nobody_has():
+    surrogate = replaced("see 2606:4700:4700::1111 there")
+    assert re.fullmatch(r"see 2001:db8:[0-9a-f]+:[0-9a-f]+::[0-9a-f]+ there", surrogate)
+
+
 def test_one_value_has_one_surrogate_in_prompt_key_and_result():
     prompt = f"Who is {VALUES['email']}?"
     key, result = {"email": VALUES["email"].upper()}, {"text": json.dumps(VALUES)}

@@ -8,7 +8,7 @@ import yaml
 from callmark.calls.registry import Registry
 from callmark.calls.schema import argument_errors, compile_once
 from callmark.cli import main
-from callmark.errors import BadInput
+from callmark.errors import BadInput, UsageError
 from callmark.live.openapi import read_openapi
 from callmark.resources import load_registry_file
 
@@ -127,6 +127,46 @@ def test_what_is_no_openapi_is_refused_with_its_file(tmp_path, document, what):
     with pytest.raises(BadInput, match=what) as error:
         read_openapi(path)
     assert str(path) in str(error.value)
+
+
+def deep(levels):
+    return {"items": deep(levels - 1)} if levels else {"type": "string"}
+
+
+def asked(schema, **more):
+    body = {"content": {"application/json": {"schema": schema}}}
+    return json.dumps(
+        {"openapi": "3.0.0", "paths": {"/a": {"post": {"requestBody": body}}}, **more}
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ('{"openapi": "3.0.0", "paths": {}', "api.json: "),
+        ("openapi: [3\n", "api.json: not YAML: while parsing a flow sequence"),
+        (asked({"properties": {"a": deep(200)}}), "api.json: nested deeper than 100 levels"),
+        (
+            asked({"properties": {"a": {"$ref": "#/components/schemas/Gone"}}}),
+            "[$]ref #/components/schemas/Gone: there is no such part in the document",
+        ),
+    ],
+)
+def test_a_document_that_is_broken_says_where(tmp_path, text, what):
+    path = tmp_path / "api.json"
+    path.write_text(text)
+    with pytest.raises((BadInput, UsageError), match=what) as error:
+        read_openapi(path)
+    assert str(path) in str(error.value)
+
+
+def test_every_schema_of_a_choice_is_translated(tmp_path):
+    path = tmp_path / "api.json"
+    choice = {"anyOf": [{"type": "string", "nullable": True}, {"type": "integer"}]}
+    path.write_text(asked({"type": "object", "properties": {"a": choice}}))
+    [spec] = read_openapi(path)
+    found = json.dumps(spec)
+    assert '"anyOf": [{"type": ["string", "null"]}, {"type": "integer"}]' in found
 
 
 def test_aliases_that_would_fill_the_memory_are_refused(tmp_path):

@@ -67,3 +67,24 @@ def test_who_names_no_function_is_told_those_that_there_are(name):
         PythonTools([name.format(FUNCTIONS)])
     is_found = "/" not in name
     assert (f" --python {FUNCTIONS}:add --python {FUNCTIONS}:" in str(refused.value)) == is_found
+
+
+def test_a_type_that_several_arguments_have_is_written_once():
+    [spec] = tools("distance").specs
+    assert spec["parameters"]["properties"]["end"] == {"$ref": "#/$defs/Place"}
+    assert spec["parameters"]["$defs"]["Place"]["required"] == ["city"]
+    registry = Registry.from_specs([spec], where="here")
+    assert registry.validate("distance", {"start": {"city": "Bonn"}, "end": {"city": "Rome"}}) == ()
+    assert registry.validate("distance", {"start": {}, "end": {"city": "Rome"}})
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        ([":add"], "--python :add: write module:function"),
+        ([f"{FUNCTIONS}:add", f"{FUNCTIONS}:add"], "two functions of one name"),
+    ],
+)
+def test_a_function_needs_a_module_and_a_name_of_its_own(names, said):
+    with pytest.raises(UsageError, match=said):
+        PythonTools(names)

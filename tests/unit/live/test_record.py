@@ -10,9 +10,18 @@ import pytest
 
 from callmark.broker.broker import ToolBroker
 from callmark.errors import BadInput, Incomplete, UsageError
+from callmark.live.cleaning import Surrogates
 from callmark.live.python import PlannedCall, calls_of_file
-from callmark.live.record import Keeping, Pins, read_pin, record, recording
-from callmark.live.recorder import Answered, LostCall
+from callmark.live.record import (
+    Keeping,
+    LiveOptions,
+    Pins,
+    open_live,
+    read_pin,
+    record,
+    recording,
+)
+from callmark.live.recorder import Answered, LostCall, items_for_copy, read_texts, with_surrogates
 from callmark.records.seams import Miss
 from callmark.run.offers import open_registry
 
@@ -341,3 +350,55 @@ def test_what_is_asked_again_is_repeated_not_known_and_errors_are_named(kept):
     failed = record(echoes, Failing(), kept, "new")
     assert (failed.calls, failed.known, failed.repeated) == (1, 0, 1)
     assert failed.warnings == ('1 answer is an error: echo {"a":1}',)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"mcp": "server", "timeout": 0}, "--timeout 0: must be above 0 seconds"),
+        ({"mcp": "server", "env": ("NOBODY_SET_IT",)}, "--env NOBODY_SET_IT: no such environment"),
+        ({"mcp": "http://a/", "headers": ("Accept",)}, "--header Accept: write 'Name: value'"),
+        ({"mcp": " "}, "--mcp: which server"),
+        ({}, "which live tools"),
+    ],
+)
+def test_live_tools_that_cannot_be_opened_are_told_before_they_are_asked(options, said):
+    with pytest.raises(UsageError, match=said), open_live(LiveOptions(**options)):
+        pass
+
+
+def test_a_list_of_earlier_values_that_is_none_is_not_overwritten(tmp_path):
+    (tmp_path / "odd.json").write_text('["a", 1]')
+    with pytest.raises(BadInput, match=r"odd.json: must be a list of texts; fix it, or remove it"):
+        read_texts(tmp_path, "odd.json")
+
+
+def test_a_copy_needs_a_dataset():
+    with pytest.raises(UsageError, match="--out-dataset: a copy of what"):
+        items_for_copy(None)
+
+
+def test_ids_of_a_copied_item_stay_and_places_in_a_changed_text_go():
+    metadata = {"sample_id": EMAIL, "integration_spans_bytes": [[0, 3]]}
+    item = {"id": EMAIL, "prompt": f"Who is {EMAIL}?", "teacher_text": EMAIL, "metadata": metadata}
+    surrogates = Surrogates()
+    surrogates.learn(item)
+    copy = with_surrogates(item, surrogates)
+    assert (copy["id"], copy["metadata"]) == (EMAIL, {"sample_id": EMAIL})
+    assert EMAIL not in copy["prompt"] + copy["teacher_text"]
+
+
+@pytest.mark.parametrize(
+    ("text", "after"),
+    [
+        ('{"at":"now","n":1}', '{"at":"then","n":1}'),
+        ('{"at": "now", "n": 1}', '{"at": "then", "n": 1}'),
+        ('{\n  "at": "now"\n}', '{\n  "at": "then"\n}'),
+    ],
+)
+def test_a_pin_leaves_the_spelling_of_a_text_as_it_was(text, after):
+    pins = Pins([read_pin('clock:$.at="then"')])
+    result = {"content": [{"type": "text", "text": text}]}
+    assert pins.apply("clock", result) == {"content": [{"type": "text", "text": after}]}
+    plain = {"content": [{"type": "text", "text": "half past nine"}]}
+    assert pins.apply("clock", plain) == plain

@@ -128,10 +128,11 @@ def test_parts_are_joined_and_thinking_kept_apart():
                 {"type": "output_text", "text": "2"},
                 {"type": "image_url", "image_url": {}},
                 "!",
+                {"type": "refusal", "refusal": " No more."},
             ]
         }
     )
-    assert (reply.text, reply.reasoning) == ("42!", "hm ok.")
+    assert (reply.text, reply.reasoning) == ("42! No more.", "hm ok.")
 
 
 @pytest.mark.parametrize("field", ["reasoning_content", "reasoning", "thinking"])

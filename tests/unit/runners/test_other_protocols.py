@@ -146,6 +146,73 @@ def test_pictures_go_out_in_the_form_of_the_protocol():
     assert message["content"][1] == {"type": "image", "source": source}
 
 
+@pytest.mark.parametrize(
+    ("part", "item", "block"),
+    [
+        ("bare", {"type": "input_text", "text": "bare"}, {"type": "text", "text": "bare"}),
+        (
+            {"type": "output_text", "text": "said"},
+            {"type": "input_text", "text": "said"},
+            {"type": "text", "text": "said"},
+        ),
+        (
+            {"type": "image_url", "image_url": "https://x.org/a.png"},
+            {"type": "input_image", "image_url": "https://x.org/a.png", "detail": "auto"},
+            {"type": "image", "source": {"type": "url", "url": "https://x.org/a.png"}},
+        ),
+        (
+            {"type": "file", "file": {"file_data": "data:application/pdf;base64,JVBERi0="}},
+            {"type": "input_file", "file_data": "data:application/pdf;base64,JVBERi0="},
+            {
+                "type": "document",
+                "source": {"type": "base64", "media_type": "application/pdf", "data": "JVBERi0="},
+            },
+        ),
+    ],
+)
+def test_every_kind_of_part_has_its_form(part, item, block):
+    talk = [{"role": "user", "content": [part, {"type": "text", "text": "!"}]}]
+    [said] = sent(ResponsesApi, talk)["input"]
+    assert said["content"][0] == item
+    [said] = sent(MessagesApi, talk)["messages"]
+    assert said["content"][0] == block
+
+
+def test_a_part_of_no_known_kind_goes_out_as_it_is():
+    own = {"type": "input_audio", "input_audio": {"data": "AA==", "format": "wav"}}
+    talk = Conversation(
+        sample_id="s", trial=0, turn=1, messages=[{"role": "user", "content": [own]}], tools=[]
+    )
+    assert json.loads(speaker(ResponsesApi).body(talk))["input"][0]["content"] == [own]
+    assert json.loads(speaker(MessagesApi).body(talk))["messages"][0]["content"] == [own]
+
+
+def test_a_result_that_is_no_text_is_sent_as_json():
+    answered_by = {"role": "tool", "tool_call_id": "call_1", "content": {"count": 1}}
+    talk = [*PROMPT, {"role": "assistant", "content": "", "tool_calls": [CALL]}, answered_by]
+    assert sent(ResponsesApi, talk)["input"][-1]["output"] == '{"count":1}'
+    [result] = sent(MessagesApi, talk)["messages"][-1]["content"]
+    assert result["content"] == '{"count":1}'
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sent_input"),
+    [('{"q": ', {"malformed": '{"q": '}), ({"q": "x"}, {"q": "x"}), (None, {}), ([1], {})],
+)
+def test_arguments_of_an_earlier_call_are_an_object_in_a_message(arguments, sent_input):
+    call = {**CALL, "function": {"name": "web.search", "arguments": arguments}}
+    talk = [*PROMPT, {"role": "assistant", "content": "", "tool_calls": [call]}]
+    [block] = sent(MessagesApi, talk)["messages"][-1]["content"]
+    assert block["input"] == sent_input
+
+
+def test_a_call_without_a_name_goes_back_as_ours():
+    item = {"type": "function_call", "call_id": "c9", "arguments": "{}"}
+    talk = [*PROMPT, {"role": "assistant", "content": "", ITEMS: [item], "tool_calls": [CALL]}]
+    back = sent(ResponsesApi, talk)["input"][-1]
+    assert (back["call_id"], back["name"]) == ("c9", "web_search")
+
+
 def test_an_empty_turn_leaves_no_gap():
     """No text may be empty there, and roles take turns."""
     talk = [
@@ -175,6 +242,8 @@ def test_an_id_that_a_server_uses_twice_is_sent_once():
     assert [ids.result(f"call_{n}") for n in (1, 2)] == ["call_0", "call_2"]
     assert ids.call("call_3", "call_2") == "call_3"
     assert ids.result(None) == "call_3"
+    assert ids.call("call_3", "call_2") == "call_3_"
+    assert ids.result("of another talk") == "of another talk"
 
 
 def answered(protocol, body) -> ServerAnswer:
@@ -236,6 +305,48 @@ def test_what_a_message_says():
     assert (reply.text, reply.reasoning, reply.usage) == ("It is 5.\nSo.", "Hm.", Usage(9, 5, 3))
     assert [(entry.name, entry.arguments) for entry in reply.calls] == [("web.search", {"q": "x"})]
     assert (reply.carried, found.server_tools) == ({BLOCKS: blocks}, ("web_search",))
+
+
+@pytest.mark.parametrize("status", ["failed", "cancelled"])
+def test_a_response_that_came_to_nothing_may_be_asked_for_again(status):
+    with pytest.raises(NoAnswer, match=f"the server says that the answer is {status}"):
+        speaker(ResponsesApi).read(json.dumps({"status": status, "output": []}).encode())
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        ({"code": "429"}, 429),
+        ({"code": 503}, 503),
+        ({"code": 7}, 500),
+        ({"code": "rate_limit_exceeded"}, 429),
+        ({"code": "invalid_image"}, 400),
+        ("it broke", 500),
+    ],
+)
+def test_the_status_of_an_error_in_a_good_response(error, status):
+    found = speaker(ResponsesApi).read(json.dumps({"error": error}).encode())
+    assert isinstance(found, Complaint)
+    assert found.status == status
+
+
+def test_a_response_may_say_its_text_plainly_and_more_than_text():
+    plain = {"type": "message", "content": "One."}
+    mixed = {"type": "message", "content": [{"type": "hologram"}, {"type": "text", "text": "Two."}]}
+    assert answered(ResponsesApi, {"output": [plain, mixed]}).reply.text == "One.\nTwo."
+
+
+@pytest.mark.parametrize(
+    ("usage", "found"),
+    [
+        ({"input_tokens": 2, "cache_read_input_tokens": "3", "output_tokens": 5}, Usage(2, 5)),
+        ({"input_tokens": "2", "output_tokens": 5}, None),
+        ([], None),
+    ],
+)
+def test_what_a_message_cannot_count_is_left_out(usage, found):
+    body = {"type": "message", "content": [{"type": "text", "text": "5"}], "usage": usage}
+    assert answered(MessagesApi, body).reply.usage == found
 
 
 JSON = st.recursive(

@@ -1,6 +1,7 @@
 """Statements that are drawn for people: of every rule, blind, and always the same."""
 
 import json
+import sys
 from io import StringIO
 
 import msgspec
@@ -210,6 +211,95 @@ def test_the_run_stands_in_for_a_lost_key(results, tmp_path, capsys):
     assert "mine.key.json: is missing" in capsys.readouterr().err
     assert main(["agree", "--labels", str(out), str(results)]) == 0
     assert capsys.readouterr().out in before  # `label` spoke before it
+
+
+class Terminal(StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.fixture
+def typed(monkeypatch):
+    """What a person types, and what he is shown."""
+
+    def type_in(text):
+        screen = Terminal()
+        monkeypatch.setattr(sys, "stdin", Terminal(text))
+        monkeypatch.setattr(sys, "stdout", screen)
+        return screen
+
+    return type_in
+
+
+def ends_with(words, screen):
+    """However long the name of the file makes the line."""
+    return " ".join(screen.getvalue().split()).endswith(f"mine.jsonl: {words}")
+
+
+def test_on_a_terminal_verdicts_are_kept_at_once_and_gone_on_with(results, tmp_path, typed):
+    screen = typed("w\nr\nq\n")
+    out = label(results, tmp_path, "4")
+    shown = screen.getvalue()
+    assert "  user: What do my orders cost?\n  call 0 look {}\n    " in shown
+    assert "W1001" in shown.partition("sentence: ")[0]
+    assert ends_with("2 judged, 2 left", screen)
+    assert [one.verdict for one in read_labels(out)] == ["wrong", "right", None, None]
+    screen = typed("u\nu\n")
+    assert main(["label", str(results), "-o", str(out)]) == 0
+    assert "1 of 2" in screen.getvalue()
+    assert ends_with("4 judged, 0 left", screen)
+    screen = typed("r\n")
+    assert main(["label", str(results), "-o", str(out), "--second"]) == 0
+    assert ends_with("1 judged, 3 left", screen)
+    assert [one.verdict for one in read_labels(out)] == ["wrong", "right", "unclear", "unclear"]
+    assert [one.verdict_2 for one in read_labels(out)] == ["right", None, None, None]
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "said"),
+    [
+        (("wrong", "wrong"), "4 of 4 verdicts alike, κ not computable"),
+        (("wrong", "right"), "0 of 4 verdicts alike, κ 0.00"),
+    ],
+)
+def test_the_verdicts_of_two_files_are_those_of_two_readers(
+    results, tmp_path, capsys, verdicts, said
+):
+    out = label(results, tmp_path, "4")
+    other = tmp_path / "other.jsonl"
+    text = out.read_text()
+    for path, verdict in zip((out, other), verdicts, strict=True):
+        path.write_text(text.replace('"verdict":null', f'"verdict":"{verdict}"'))
+    assert main(["agree", "--labels", str(out), "--labels", str(other)]) == 0
+    assert said in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("copies", "said", "kept"),
+    [
+        (1, "tiers.yaml: not changed: the verdicts are too few to decide on a rule", None),
+        (10, "tiers.yaml: tiers: ", "firm"),
+    ],
+)
+def test_tiers_are_written_where_the_verdicts_decide(
+    results, tmp_path, capsys, copies, said, kept
+):
+    """Ten runs of the same answers make a rule's flags enough of them."""
+    many = tmp_path / "many.jsonl"
+    lines = [json.loads(one) for one in results.read_text().splitlines()]
+    rows = [{**one, "sample_id": f"{one['sample_id']}-{n}"} for n in range(copies) for one in lines]
+    many.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    out = label(many, tmp_path)
+    out.write_text(out.read_text().replace('"verdict":null', '"verdict":"wrong"'))
+    path = tmp_path / "tiers.yaml"
+    capsys.readouterr()
+    assert main(["agree", "--labels", str(out), "--write-tiers", str(path)]) == 0
+    assert said in capsys.readouterr().out
+    assert path.exists() == (kept is not None)
+    if kept:
+        tiers = load_config(path, {}).tiers
+        assert tiers
+        assert set(tiers.values()) == {kept}
 
 
 @pytest.mark.parametrize(

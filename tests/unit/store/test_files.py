@@ -9,10 +9,21 @@ import sys
 from contextlib import contextmanager
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from callmark.errors import CannotWrite, OutputFailed
-from callmark.store.files import atomic_writer, check_writable, output_failed
+from callmark.errors import BadInput, CannotWrite, OutputFailed
+from callmark.records.results import Result
+from callmark.store import files
+from callmark.store.files import (
+    atomic_writer,
+    check_writable,
+    decode_record,
+    encode_record,
+    filled_lines,
+    output_failed,
+    read_input,
+)
 
 
 @contextmanager
@@ -110,6 +121,36 @@ def test_a_replacement_that_fails_leaves_what_is_there(tmp_path):
     assert names(tmp_path) == ["out"]
 
 
+def test_a_disk_that_fails_to_keep_what_was_written_leaves_what_is_there(tmp_path, monkeypatch):
+    def fails(fd):
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    target = tmp_path / "out"
+    target.write_bytes(b"old")
+    monkeypatch.setattr(files.os, "fsync", fails)
+    with pytest.raises(OutputFailed, match="Input/output error"), atomic_writer(target) as stream:
+        stream.write(b"new")
+    assert target.read_bytes() == b"old"
+    assert names(tmp_path) == ["out"]
+
+
+def test_a_file_that_cannot_be_read_to_its_end_is_named():
+    """A regular file of the system whose first page nobody may read."""
+    path = Path("/proc/self/mem")
+    with pytest.raises(BadInput, match=r"^/proc/self/mem: cannot be read: Input/output error$"):
+        read_input(path)
+    with pytest.raises(BadInput, match=r"^/proc/self/mem:1: cannot be read: Input/output error$"):
+        list(filled_lines(path))
+
+
+def test_what_no_codec_takes_is_written_and_read(make_result):
+    answer = make_result(metadata={"large": 10**30, "torn": "a\ud800"})
+    line = encode_record(answer)
+    assert decode_record(line, Result).metadata == {"large": 10**30, "torn": "a\ufffd"}
+    with pytest.raises(msgspec.ValidationError, match="index"):
+        decode_record(line.replace(b'"index":0', b'"index":"0"'), Result)
+
+
 def test_a_link_stays_a_link(tmp_path):
     (tmp_path / "there").write_bytes(b"old")
     link = tmp_path / "link"
@@ -142,6 +183,7 @@ def test_places_that_cannot_be_written_are_refused(tmp_path):
         tmp_path / "file" / "out": "cannot be written: ",
         Path("/proc/no/out"): "cannot be written: ",
         tmp_path / "a\0b": "cannot be written: embedded null byte",
+        tmp_path / "a\0b" / "out": "cannot be written: embedded null byte",
     }
     for path, text in cases.items():
         with pytest.raises(CannotWrite) as caught:

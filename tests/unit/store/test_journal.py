@@ -1,5 +1,6 @@
 """The journal: nothing that was finished is lost, whatever happens."""
 
+import errno
 import json
 import os
 import resource
@@ -15,8 +16,9 @@ from hypothesis import strategies as st
 from callmark.errors import BadInput, CannotWrite, FingerprintMismatch, OutputFailed, UsageError
 from callmark.records.jsontext import sha256_hex
 from callmark.records.seams import Observed
+from callmark.store import journal
 from callmark.store.files import encode_result
-from callmark.store.journal import journal_path, open_journal, stamp, unstamp
+from callmark.store.journal import WrongTrials, journal_path, open_journal, stamp, unstamp
 
 FINGERPRINTS = {"dataset_sha256": "d1", "limit": 10, "decoding": {"seed": 42}, "gates": "g"}
 
@@ -142,6 +144,44 @@ def test_a_journal_that_somebody_changes_under_a_run_is_refused(out, line):
         with pytest.raises(BadInput, match="was changed by somebody else"):
             journal.finish(out)
     assert not out.exists()
+
+
+def test_a_journal_with_other_trials_than_the_run_has_makes_no_file(out, line, make_result):
+    with opened(out) as journal:
+        journal.append(line(0))
+        with pytest.raises(WrongTrials, match="holds 1 trials, but this run has 2"):
+            journal.finish(out, trials=2)
+        journal.append(encode_result(make_result(index=0, sample_id="another")))
+        with pytest.raises(WrongTrials, match="two samples claim one place in the dataset"):
+            journal.finish(out)
+    assert not out.exists()
+
+
+def test_a_journal_that_was_never_begun_is_finished_all_the_same(out):
+    with opened(out, "resume") as journal:
+        assert journal.is_new
+        journal.finish(out)
+    assert out.read_bytes() == b""
+    assert journal_path(out).read_bytes().startswith(b'{"journal":2')
+
+
+def test_a_closed_journal_takes_nothing_more(out, line):
+    path = write_journal(out, line(0))
+    with opened(out, "resume") as journal:
+        pass
+    before = path.read_bytes()
+    journal.close()
+    with pytest.raises(ValueError, match="the journal is closed"):
+        journal.append(line(1))
+    assert path.read_bytes() == before
+
+
+def test_what_belongs_to_no_line_can_only_be_started_over(out):
+    with opened(out) as journal:
+        assert str(journal.not_ours("is odd")) == (
+            f"{journal_path(out)}: is odd. --restart starts over."
+        )
+        assert str(journal.not_ours("is odd", 7)).startswith(f"{journal_path(out)}:7: is odd. ")
 
 
 def test_f7_a_journal_says_that_its_results_are_written_until_another_trial_is(out, line):
@@ -444,6 +484,30 @@ def test_a_place_that_cannot_be_written_is_refused(tmp_path):
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(CannotWrite, match=r"results.jsonl.journal: cannot be written"):
         opened(tmp_path / "file" / "results.jsonl")
+
+
+def test_a_place_without_locks_is_refused(out, monkeypatch):
+    def no_lock(fd, how):
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(journal.fcntl, "flock", no_lock)
+    with pytest.raises(CannotWrite, match=r"journal: cannot be locked: No locks available\."):
+        opened(out)
+
+
+def test_a_disk_that_fails_to_keep_is_said(out, line, monkeypatch):
+    def fails(fd):
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    with opened(out) as opened_one:
+        opened_one.append(line(0))
+        with monkeypatch.context() as patched:
+            patched.setattr(journal.os, "fsync", fails)
+            with pytest.raises(
+                OutputFailed, match=r"Input/output error\. 1 finished trial is safe"
+            ):
+                opened_one.finish(out)
+    assert not out.exists()
 
 
 @contextmanager

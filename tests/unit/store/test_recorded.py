@@ -202,6 +202,24 @@ def test_a_file_that_changed_is_noticed(file):
             index.get("a", 0)
 
 
+@pytest.mark.parametrize("now", ["not JSON at all", json.dumps({"sample_id": "b"})])
+def test_a_file_that_became_something_else_is_noticed(file, now):
+    path = file({"sample_id": "a", "model_output": "x" * 50})
+    with RecordedIndex(path) as index:
+        path.write_text(now, "utf-8")
+        with pytest.raises(BadInput, match="the file changed while it was in use"):
+            index.get("a", 0)
+
+
+def test_only_answers_that_are_wanted_are_read_and_what_is_unreadable_is_told(file):
+    lines = [{"sample_id": name, "model_output": name} for name in "abc"]
+    with RecordedIndex(file(*lines), wants="b".__eq__) as index:
+        assert len(index) == 1
+        assert index.get("b", 0).model_output == "b"
+    with pytest.raises(BadInput, match=r"answers.jsonl:2: "):
+        RecordedIndex(file(lines[0], "{", lines[1]), wants="b".__eq__)
+
+
 def test_missing_files_and_folders_are_named(tmp_path):
     with pytest.raises(BadInput, match="no such file"):
         RecordedIndex(tmp_path / "no.jsonl")

@@ -1,8 +1,10 @@
 """The folder of replies: what is whole is found, what is torn or changed is not, and writers do not
 meet. What is kept is found by the next one that opens it."""
 
+import errno
 import json
 import os
+import resource
 import stat
 import subprocess
 import sys
@@ -241,3 +243,44 @@ def test_a_full_disk_ends_the_keeping_not_the_run(tmp_path):
         assert cache.trouble == "No space left on device"
         cache.put(key_of("b"), b'"two"')
     assert kept(tmp_path / "cache", "a", "b") == [None, None]
+
+
+def test_a_line_that_is_cut_short_ends_the_keeping_too(tmp_path):
+    folder = tmp_path / "cache"
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with ResponseCache(folder) as cache:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (10, hard))
+        try:
+            cache.put(key_of("a"), b'"one"')
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        assert (cache.trouble, cache.stored) == ("No space left on device", 0)
+    assert kept(folder, "a") == [None]
+
+
+def test_where_there_are_no_locks_each_writer_has_a_segment(tmp_path, monkeypatch):
+    def no_lock(fd, how):
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    folder = tmp_path / "cache"
+    monkeypatch.setattr(response_cache.fcntl, "flock", no_lock)
+    keep(folder, a="one")
+    keep(folder, b="two")
+    assert len(segments(folder)) == 2
+    assert kept(folder, "a", "b") == [b'"one"', b'"two"']
+
+
+def test_a_segment_that_is_taken_away_holds_no_answer(tmp_path):
+    folder = tmp_path / "cache"
+    keep(folder, a="one")
+    with ResponseCache(folder) as cache:
+        segments(folder)[0].unlink()
+        assert cache.get(key_of("a")) is None
+
+
+def test_a_segment_that_cannot_be_read_is_named(tmp_path):
+    folder = tmp_path / "cache"
+    keep(folder, a="one")
+    (folder / "answers-0123456789ab.jsonl").mkdir()
+    with pytest.raises(BadInput, match=r"answers-0123456789ab.jsonl: cannot be read: Is a dir"):
+        ResponseCache(folder)
