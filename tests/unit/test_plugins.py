@@ -158,7 +158,7 @@ def test_a_runner_that_is_passed_needs_a_name_and_no_file():
             add_runner(named("my model"))
         # As a notebook makes one: no file has its source.
         typed_in: dict[str, object] = {"__name__": "typed_in"}
-        exec(compile("def typed(conversation): ...", "<cell 3>", "exec"), typed_in)
+        exec(compile("def typed(conversation): ...", "<cell 3>", "exec"), typed_in)  # noqa: S102
         assert add_runner(typed_in["typed"]) == "typed"
         [row] = rows_of("runner")
         assert (row.home, row.sha256) == ("<cell 3>", None)

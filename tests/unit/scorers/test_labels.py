@@ -281,9 +281,7 @@ def test_the_verdicts_of_two_files_are_those_of_two_readers(
         (10, "tiers.yaml: tiers: ", "firm"),
     ],
 )
-def test_tiers_are_written_where_the_verdicts_decide(
-    results, tmp_path, capsys, copies, said, kept
-):
+def test_tiers_are_written_where_the_verdicts_decide(results, tmp_path, capsys, copies, said, kept):
     """Ten runs of the same answers make a rule's flags enough of them."""
     many = tmp_path / "many.jsonl"
     lines = [json.loads(one) for one in results.read_text().splitlines()]

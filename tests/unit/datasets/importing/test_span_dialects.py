@@ -139,7 +139,9 @@ def test_strands_tells_what_a_tool_returned_in_an_event(make):
         "gen_ai.tool.call.id": "c1",
     }
     told = [{"key": "message", "value": {"stringValue": '[{"text": "19"}]'}}]
-    tool = span(2, "execute_tool weather", ran, events=[{"name": "gen_ai.choice", "attributes": told}])
+    tool = span(
+        2, "execute_tool weather", ran, events=[{"name": "gen_ai.choice", "attributes": told}]
+    )
     made = make([otlp([span(1, "chat", attributes), tool])])
     [answer] = made.answers
     assert answer["messages"][1]["tool_calls"][0]["function"]["name"] == "weather"
