@@ -170,11 +170,6 @@ class Turns:
         elif self._waiting:
             self._waiting.pop(0)
 
-    def add(self, messages: Sequence[Object]) -> None:
-        """Messages that are whole already."""
-        self.close()
-        self.messages += messages
-
     def close(self) -> None:
         """The model's turn is over, if one is open."""
         if not self._is_open:

@@ -16,9 +16,14 @@ from tests.unit.datasets.importing.sessions import (
     GEMINI,
     GEMINI_MESSAGES,
     ITEMS,
+    LANGCHAIN,
+    MINI,
     SECOND,
+    SHAREGPT,
     SOURCES,
     STORY,
+    THOUGHT,
+    WEATHER,
     anthropic_exchanges,
     claude_lines,
     codex_lines,
@@ -287,6 +292,48 @@ def test_tools_of_the_provider_and_custom_ones_are_calls(make):
     assert made.kinds["call_without_result"] == 1
 
 
+def test_bare_items_on_both_sides_of_an_entry(make):
+    """Without a request around them; who instructs, speaks from elsewhere and offers tools."""
+    offered = [{"type": "namespace", "name": "sky", "tools": [{"type": "function", **WEATHER}]}]
+    entry = {
+        "instructions": [{"role": "developer", "content": "Be brief."}],
+        "input": [
+            {"role": "user", "content": "How warm is Ulm?"},
+            {"type": "agent_message", "content": [{"type": "text", "text": "Hurry."}, {"data": 1}]},
+        ],
+        "output": flat(ITEMS[1:4]),
+        "tools": offered,
+    }
+    made = make([entry])
+    assert made.report.format == "responses"
+    said = told(made.answers[0]["messages"])
+    assert [one[0] for one in said[:3]] == ["system", "user", "user"]
+    assert made.answers[0]["messages"][2]["content"] in (
+        "Hurry.",
+        [{"type": "text", "text": "Hurry."}],
+    )
+    assert said[3:] == STORY[1:4]
+    assert made.tools["weather"] == WEATHER
+    entry = {"input": "How warm is Ulm?", "output": flat(ITEMS[1:4])}
+    assert told(make([entry], name="text.jsonl").answers[0]["messages"]) == STORY[:4]
+
+
+def test_a_streamed_response_is_its_last_state_or_its_finished_items(make):
+    def stream(*events: dict) -> str:
+        return "".join(f"data: {json.dumps(one)}\n\n" for one in events)
+
+    begun = {"type": "response.created", "response": {"id": "r1", "output": []}}
+    done = [{"type": "response.output_item.done", "item": item} for item in ITEMS[1]]
+    whole = {"type": "response.completed", "response": {"id": "r1", "output": ITEMS[1]}}
+    request = {"input": "How warm is Ulm?"}
+    for at, events in enumerate(((begun, *done), (begun, *done, whole))):
+        made = make([{"request": request, "response": stream(*events)}], name=f"{at}.jsonl")
+        assert told(made.answers[0]["messages"]) == STORY[:2]
+    lost = {"type": "error", "error": {"message": "Overloaded"}}
+    made = make([{"request": request, "response": stream(begun, lost)}], name="lost.jsonl")
+    assert (made.answers[0]["status"], made.answers[0]["error"]) == ("error", "Overloaded")
+
+
 # --- sessions --------------------------------------------------------------------------------
 
 
@@ -439,6 +486,47 @@ def test_codex_a_sub_agent_names_its_parent(make):
     assert made.items[0]["metadata"]["imported_from"]["parent"] == "p1"
 
 
+def codex(kind: str, **payload: object) -> dict:
+    return {"timestamp": "t", "type": kind, "payload": payload}
+
+
+def test_codex_what_happened_besides_the_talk_is_told(make):
+    own = codex_lines()
+    own[0]["payload"] = {**own[0]["payload"], "forked_from_id": "s0"}
+    more = [
+        codex("event_msg", type="exec_command_end", call_id=FIRST),
+        codex("event_msg", type="stream_error", message="the stream was lost"),
+        codex("event_msg", type="agent_message", message="Anything else?"),
+        codex("response_item", type="compaction", encrypted_content="x"),
+        codex("compacted", message="They talked about Ulm."),
+    ]
+    made = make([*own, *more])
+    said = told(made.answers[0]["messages"])
+    assert said[len(STORY) - 1] == ("assistant", STORY[-1][1] + "\n\nAnything else?")
+    assert said[-1] == ("user", "They talked about Ulm.")
+    assert made.items[0]["metadata"]["imported_from"]["parent"] == "s0"
+    places = {kind.kind: [one.detail for one in kind.places] for kind in made.report.unmapped}
+    assert places["failed_exchange"] == ["the stream was lost"]
+    assert f"exec_command_end {FIRST}" in places["recorded_twice"]
+    assert made.kinds["compacted"] == 2
+
+
+def test_gemini_cli_several_sessions_a_summary_and_a_sub_agent(make):
+    thought = [{"text": THOUGHT, "thought": True}, {"text": "Hello."}]
+    other = [
+        {**GEMINI, "sessionId": "s2", "kind": "subagent"},
+        {"id": "n1", "type": "user", "content": "Hi"},
+        {"id": "n2", "type": "gemini", "content": thought},
+    ]
+    summed = {"$set": {"messages": GEMINI_MESSAGES[3:]}}
+    made = make([GEMINI, *GEMINI_MESSAGES, summed, *other])
+    assert [one["metadata"]["sample_id"] for one in made.items] == ["s1", "s2"]
+    first, second = made.answers
+    assert told(first["messages"]) == STORY
+    assert told(second["messages"])[1] == ("assistant", "Hello.", [], THOUGHT)
+    assert made.kinds["compacted"] == made.kinds["sub_agent"] == 1
+
+
 def test_gemini_cli_a_rewound_chat_keeps_what_was_taken_back(make):
     again = [{**GEMINI_MESSAGES[3], "id": "n4", "content": "And Kiel?"}]
     made = make([GEMINI, *GEMINI_MESSAGES, {"$rewindTo": "m4"}, *again])
@@ -459,6 +547,64 @@ def test_mini_swe_agent_code_in_a_text_stays_text(make):
     assert made.report.format == "mini-swe-agent"
     assert made.report.counts.fixtures == made.report.counts.tools == 0
     assert made.kinds == {"said_at_the_end": 1}
+
+
+def test_mini_swe_agent_where_the_model_was_asked_for_responses(make):
+    answers = [{"object": "response", "output": ITEMS[at]} for at in (1, 3)]
+    failed = [{"object": "response", "error": "lost"}]
+    messages = [ITEMS[0][0], answers[0], *ITEMS[2], *failed, answers[1]]
+    made = make({**MINI, "messages": messages})
+    assert made.report.format == "mini-swe-agent"
+    assert told(made.answers[0]["messages"]) == STORY[:4]
+
+
+def test_sharegpt_an_instruction_beside_the_turns_and_results_with_names(make):
+    turns = [dict(one) for one in SHAREGPT["conversations"][:5]]
+    turns[3]["value"] = json.dumps({"name": "weather", "content": {"temp_c": 19}})
+    made = make([{**SHAREGPT, "system": "Be brief.", "conversations": turns}])
+    system, *said = made.answers[0]["messages"]
+    assert system == {"role": "system", "content": "Be brief."}
+    assert (said[2]["name"], said[2]["content"]) == ("weather", '{"temp_c":19}')
+
+
+def test_atif_a_copied_step_among_own_ones_is_left_out(make):
+    again = {**ATIF_STEPS[0], "is_copied_context": True}
+    made = make({**ATIF, "steps": [*ATIF_STEPS, again]})
+    assert told(made.answers[0]["messages"]) == STORY
+    assert made.kinds["recorded_twice"] == 1
+
+
+def test_langchain_messages_of_other_roles_and_times(make):
+    legacy = {"name": "weather", "arguments": '{"city": "Ulm"}'}
+    messages = [
+        {"type": "chat", "role": "developer", "content": "Be brief."},
+        {"type": "chat", "role": "user", "content": "How warm is Ulm?"},
+        {"type": "ai", "content": "", "additional_kwargs": {"function_call": legacy}},
+        {"type": "function", "name": "weather", "content": '{"temp_c": 19}'},
+        {"type": "chat", "role": "model", "content": "It is 19 degrees in Ulm."},
+    ]
+    made = make([{"messages": [{"type": "human", "content": "Hello."}, *messages]}])
+    assert told(made.answers[0]["messages"])[1:] == [
+        ("system", "Be brief."),
+        STORY[0],
+        ("assistant", "", [("weather", {"city": "Ulm"})]),
+        *STORY[2:4],
+    ]
+
+
+def test_langchain_runs_that_are_no_talk_are_told(make):
+    run = {"run_type": "llm", "inputs": {"messages": LANGCHAIN[:3]}, "dotted_order": "a.1"}
+    run["outputs"] = {"messages": [LANGCHAIN[3]]}
+    tool = {"run_type": "tool", "inputs": {}, "outputs": {}, "dotted_order": "a.2"}
+    root = {"id": "r", "run_type": "chain", "inputs": {}, "dotted_order": "a"}
+    stray = {"run_type": "retriever", "inputs": {}, "outputs": {}, "parent_run_id": "r"}
+    made = make([{**root, "child_runs": [run, tool]}, stray])
+    assert told(made.answers[0]["messages"]) == STORY[:4]
+    [left] = [one for one in made.report.unmapped if one.kind == "line_left_out"]
+    assert [one.detail for one in left.places] == [
+        "a tool that ran after the model's last turn",
+        "a run of retriever",
+    ]
 
 
 def test_sharegpt_with_the_field_names_of_chat_messages(make):

@@ -4,11 +4,13 @@ import gzip
 import io
 import json
 import sys
+from datetime import UTC, datetime
 from types import SimpleNamespace
 
 import msgspec
 import pytest
 
+from callmark.datasets.importing import sources
 from callmark.datasets.importing.importing import import_dataset
 from callmark.errors import BadInput, UsageError
 
@@ -163,3 +165,58 @@ def test_only_the_first_header_stays(tmp_path):
     assert json.loads(places.dataset.read_text().splitlines()[0])["dataset_version"] == "a"
     assert kinds(report)["header_left_out"].count == 1
     assert b'"source":' in msgspec.json.encode(report.unmapped)
+
+
+def test_a_pattern_that_matches_folders_reads_what_is_in_them(logs, tmp_path):
+    places = places_in(tmp_path / "made")
+    import_dataset([f"{logs.parent}/lo*"], places)
+    assert ids(places) == ["one", "two", "three"]
+    places = places_in(tmp_path / "again")
+    import_dataset([f"{logs}/**"], places)
+    assert ids(places) == ["one", "two", "three"]
+
+
+def test_one_conversation_over_many_lines_is_one(tmp_path):
+    path = tmp_path / "talk.json"
+    path.write_text(json.dumps(talk("one")["messages"], indent=1), "utf-8")
+    places = places_in(tmp_path / "made")
+    report = import_dataset(path, places)
+    assert (report.counts.samples, report.counts.calls) == (1, 1)
+
+
+def test_a_document_that_is_too_large_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(sources, "MAX_DOCUMENT", 100)
+    path = tmp_path / "talk.json"
+    path.write_text(json.dumps([talk("one")], indent=1), "utf-8")
+    with pytest.raises(BadInput, match=r"talk\.json: is one JSON document of more than 100 bytes"):
+        import_dataset(path, places_in(tmp_path / "made"))
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"prompt": "{", "rest": None}, r"out\.parquet:1: prompt: "),
+        ({"prompt": '"Hi"', "rest": "[1]"}, r"out\.parquet:1: rest: must hold a JSON object"),
+        ({"prompt": 5, "rest": None}, r"out\.parquet:1: prompt: must be a text .* not int"),
+    ],
+)
+def test_a_table_of_ours_that_somebody_changed_names_row_and_column(row, message, tmp_path):
+    import pyarrow as arrow
+    from pyarrow import parquet
+
+    table = arrow.Table.from_pylist([row]).replace_schema_metadata({sources.OURS: b"{}"})
+    parquet.write_table(table, tmp_path / "out.parquet")
+    with pytest.raises(BadInput, match=message):
+        import_dataset(tmp_path / "out.parquet", places_in(tmp_path / "made"))
+
+
+def test_a_moment_in_a_table_is_read_as_a_text(tmp_path):
+    import pyarrow as arrow
+    from pyarrow import parquet
+
+    row = {"prompt": "Hi", "asked_at": datetime(2026, 1, 2, tzinfo=UTC)}
+    parquet.write_table(arrow.Table.from_pylist([row]), tmp_path / "a.parquet")
+    places = places_in(tmp_path / "made")
+    import_dataset(tmp_path / "a.parquet", places)
+    [item] = map(json.loads, places.dataset.read_text("utf-8").splitlines()[1:])
+    assert item["asked_at"] == "2026-01-02 00:00:00+00:00"
