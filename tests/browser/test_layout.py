@@ -169,6 +169,7 @@ def test_f58_nothing_overlaps_is_cut_or_scrolls_sideways(browser, opened, page):
     assert found == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", few(PLACES))
 def test_f58_axe_finds_nothing_serious(browser, opened, page):
     found = {}

@@ -41,6 +41,7 @@ def words(out: str) -> list[str]:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_judge_is_asked_once_warns_and_never_fails(project, tmp_path, capsys):
     assert main(words("one/results.jsonl")) == 0
     shown = capsys.readouterr().out

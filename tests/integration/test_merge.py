@@ -60,6 +60,7 @@ def settings(demo):
     return {name: value for name, value in demo.items() if name not in ("out", "report")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", few([3, 1, 2, 7, 16]))
 def test_merged_bytes_are_those_of_an_unsharded_run(settings, tmp_path, number):
     assert_same(settings, tmp_path, number, dataset=Path(settings["dataset"]))

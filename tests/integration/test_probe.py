@@ -499,6 +499,7 @@ def test_a_dataset_gives_the_cases_and_is_run_whole_by_both(probe, able, world, 
     assert prints[0] != prints[1]
 
 
+@pytest.mark.slow
 def test_both_runs_are_those_of_callmark_run(probe, able, world):
     """The shared model gives the lines that a run of its own gives, byte for byte."""
     adapter = steered(able, a=BROKEN)

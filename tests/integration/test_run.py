@@ -99,6 +99,7 @@ def test_d48_an_empty_dataset_is_bad_input(project):
         project.run()
 
 
+@pytest.mark.slow
 def test_a44_a67_a138_d51_every_pin_of_the_header_is_compared(project):
     project.run()
     good = project.results()[0]["fingerprints"]

@@ -69,6 +69,7 @@ def test_a_fifth_of_one_fault_fails_the_gate_that_is_named_for_it(bench_of, kind
         assert report.verdict == expected
 
 
+@pytest.mark.slow
 def test_mixed_faults_go_to_different_samples_and_stay_exact(bench_of):
     bench = bench_of(2)
     plan = plan_faults(bench.total, 2, dict.fromkeys(KINDS, 0.03) | {"swallowed_decoy": 0.2})
