@@ -241,7 +241,6 @@ def test_the_later_line_of_a_trial_is_the_one_that_is_written(out, line):
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 def test_torn_at_every_byte_the_last_line_is_cut_off(out, line):
     """kill -9 at any moment, then --resume: the same file, byte for byte."""
     path = write_journal(out, line(0), line(1))
