@@ -170,6 +170,8 @@ _AVERAGE = _Cue(
 )
 _UNKNOWN = re.compile(r"\d[xyzn](?:[\^_²³]|\s*(?:[+=−-]|$))")
 
+_PER = re.compile(r"\s(?:per|each|apiece|pro|je|cada|par|chacune?)\b", re.IGNORECASE)
+
 
 class Sum(NamedTuple):
     """How a number came about: the rule, and the numbers that it was made of."""
@@ -193,7 +195,11 @@ def find_equations(text: str, values: Sequence[Value]) -> dict[int, Equation]:
     at = 0
     while at < len(values):
         chain, operations = _chain(text, values, at)
-        if "=" in operations and not _is_algebra(text, values[at], values[chain[-1]]):
+        if (
+            "=" in operations
+            and not _is_algebra(text, values[at], values[chain[-1]])
+            and not _mixes_rates(text, [values[one] for one in chain], operations)
+        ):
             for equation in _judge(values, chain, operations):
                 found[equation.value] = equation
         at = chain[-1] + 1
@@ -206,6 +212,13 @@ def _is_algebra(text: str, first: Value, last: Value) -> bool:
         text[max(0, first.start - 1) : first.start] in ("^", "_")
         or _UNKNOWN.search(text, first.start, last.end) is not None
     )
+
+
+def _mixes_rates(text: str, values: Sequence[Value], operations: Sequence[str]) -> bool:
+    """`£72 for you plus £36 per child = £144`: for how many children, it does not say."""
+    gaps = [(one.end, other.start) for one, other in pairwise(values)]
+    rates = {_PER.search(text, *gap) is not None for gap in gaps}
+    return len(rates) > 1 and "*" not in operations
 
 
 def _chain(text: str, values: Sequence[Value], first: int) -> tuple[list[int], list[str]]:

@@ -17,11 +17,13 @@ from callmark.grounding.binding import (
 )
 from callmark.grounding.majority import LineRecords
 from callmark.grounding.numbers import SCALE, SCALE_DIGITS
+from callmark.grounding.reading import is_money_key
 from callmark.grounding.record_tree import (
     Field,
     RecordIndex,
     RecordSubject,
     key_stems,
+    key_words,
     stem,
 )
 from callmark.grounding.spans import Span
@@ -54,6 +56,18 @@ _SET_AGAINST = re.compile(
     re.IGNORECASE,
 )
 _TIMES = re.compile(r"(?<![\w.])\d{1,3}\s?[×x]\s\S|\bevery\s[*_]*$|\b(?:has|have) been\s[*_]*$")
+_SO_MANY_TIMES = re.compile(r"\s(?:[^\W\d_]+\s){1,2}[×x*]\s?\S?\d")
+_LASTING = re.compile(
+    r"[\s-](?:hour|minute|day|night|week|month|year|stunde|minute|tag|nacht|woche|monat|jahr|hora|día"
+    r"|noche|semana|mes|año|heure|jour|nuit|semaine|mois|an)(?:s|n|e|en|es)?\b",
+    re.IGNORECASE,
+)
+_OF_TIME = frozenset(
+    """
+    hour hours minute minutes day days night nights week weeks month months year years duration term
+    period notice warranty validity time stay length wait age h min d
+    """.split()
+)
 # `8 bar with the same capacity is not available` is said of no item that there is.
 _NOT_OFFERED = re.compile(
     r"[^.;\n]{0,80}(?:\b(?:not|no longer)|n['’]t)\s(?:\w+\s)?"
@@ -108,7 +122,9 @@ class Attribution:
         """Only where the record has another value of its own under that key."""
         if value.kind == "identifier" and (subject.loose or subject.inherited):
             return None  # it names what is spoken of next
-        if self._checker.outline.is_offered(value):
+        if self._checker.outline.is_offered(value) or _SO_MANY_TIMES.match(
+            self._checker.text, value.end
+        ):
             return None
         # What is told apart by something that is no name is meant too often in passing.
         if subject.loose and not self._checker.binder.is_labelled(value):
@@ -123,6 +139,9 @@ class Attribution:
                 if label.intersection(key_stems(field.key) + key_stems(field.record.key))
             ]
         fields = [field for field in fields if is_like(field, value, partly=subject.beside)]
+        if self._is_a_while(value):
+            # `6 patients over four hours`, where another ward has four free beds
+            fields = [one for one in fields if not _OF_TIME.isdisjoint(key_words(one.key))]
         if not fields:
             return None
         widely = subject.inherited and len(subject.records) == 1
@@ -267,8 +286,17 @@ class Attribution:
         of a battery no `battery_mah: 210`."""
         if value.form.percent and abs(field.number or 0) > 100 * SCALE:
             return False
+        if value.form.percent and decimals_of(value) and isinstance(field.value, int):
+            return self._checker.measures.is_share(field)  # `cancelled: 12`, which is 1.5% of 812
+        if _LASTING.match(self._checker.text, value.end) and is_money_key(key_words(field.key)):
+            return False  # `€24 for two hours`, at an `hourly_rate` of 12
         is_code = value.kind == "number" and _CODE.fullmatch(str(field.value)) is not None
         return self._checker.measures.may_be_meant(value, field) and not is_code
+
+    def _is_a_while(self, value: Value) -> bool:
+        """`four hours`, in words."""
+        in_words = value.kind == "number" and not any(map(str.isdecimal, value.text))
+        return in_words and _LASTING.match(self._checker.text, value.end) is not None
 
     def _is_left(self, value: Value, field: Field) -> bool:
         """`five spots left`, of 16 with 11 booked."""

@@ -192,6 +192,10 @@ def _is_table(record: ResultRecord) -> bool:
     return len(record.fields) > 1 and all(one.number is not None for one in record.fields)
 
 
+# `16.0¢/kWh` says nothing of `kwh`.
+_PER_UNIT = re.compile(r"[¢€$£%]?/[^\W\d_]{1,6}")
+
+
 def windows(text: str, start: int, end: int, line: Span, values: Sequence[Span]) -> Iterator[Span]:
     """What stands right before a value, and right after it: up to another value, a comma, or a word
     that joins."""
@@ -205,6 +209,8 @@ def windows(text: str, start: int, end: int, line: Span, values: Sequence[Span])
         edges.pop()  # `Business: $50`, `Business ($50)`
     yield (edges[-1].end() if edges else first), start
     last = min([line[1], end + 40, *(begin for begin, _ in values if begin >= end)])
+    per = _PER_UNIT.match(text, end, last)
+    end = per.end() if per else end
     edge = _EDGE.search(text, end, last)
     yield end, (edge.start() if edge else last)
 

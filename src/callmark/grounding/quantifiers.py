@@ -425,12 +425,19 @@ _RULED = re.compile(r"[\s|:-]+")
 _OPENS = re.compile(r":\s|\s[–—-]\s|\(")
 _ANY_WORD = re.compile(r"\w+")
 _HAS_NUMBER = re.compile(r"\d|,")
+_HAS_COMMA = re.compile(r",(?!\d)")
 _MEASURED = re.compile(
     r"\s(?:[^\W\d_]+\s)?(?:points?|goals?|places?|percent|minutes?|hours?|days?|weeks?|months?|years?"
     r"|times|steps?|cuts?|changes?|increases?)\b",
     re.IGNORECASE,
 )
 _FOR = re.compile(r"\b(?:for|für|para|pour)\s(?:the\s|your\s)?$", re.IGNORECASE)
+# `two of your five orders are late:`
+_PART = re.compile(
+    r"(?<!\w)[^\W\d_]+\s(?:of|von|de)\s(?:the|these|those|them|your|our|my|his|her|its|their|all"
+    r"|den|diesen|ihren|deinen|los|las|sus|tus|les|ces|vos|tes)\b",
+    re.IGNORECASE,
+)
 _ENUMERATED = re.compile(r",\s*(?:and|und|y|et)\s|,\s|\s(?:and|und|y|et)\s")
 
 
@@ -443,6 +450,12 @@ def _come_to(records: Sequence[ResultRecord], number: int) -> bool:
 
 def _number_of(word: str) -> int | None:
     return int(word) if word.isdecimal() else NUMBER_WORDS.get(word)
+
+
+class MiscountedPart(NamedTuple):
+    start: int
+    end: int
+    because: str
 
 
 class IntroducedLists:
@@ -464,13 +477,36 @@ class IntroducedLists:
             return ""
         if _MEASURED.match(text, value.end):
             return ""  # `lead by two points:` counts nothing that is listed
-        records = self._listed_below(sentence) or self._listed_within(value, sentence)
+        within = self._listed_within(value.end, sentence, _HAS_NUMBER)
+        return self._miscount(value.readings[0], sentence, within)
+
+    def wrong_parts(self) -> Iterator[MiscountedPart]:
+        """Numbers in words that say how many of several the list has."""
+        outline = self._outline
+        for start in outline.places_of(NUMBER_WORDS.keys() & outline.words):
+            number = _PART.match(outline.text, start)
+            sentence = outline.sentence_at(start)
+            if number is None or sentence[1] - sentence[0] > LONGEST_SENTENCE:
+                continue
+            end = start + len(number[0].split()[0])
+            counted = NUMBER_WORDS.get(outline.text[start:end].casefold())
+            if counted is None or counted < 2 or outline.is_proposed(sentence):
+                continue
+            because = self._miscount(
+                counted * SCALE, sentence, self._listed_within(number.end(), sentence, _HAS_COMMA)
+            )
+            if because:
+                yield MiscountedPart(start, end, because)
+
+    def _miscount(self, number: int, sentence: Span, within: list[ResultRecord]) -> str:
+        text = self._outline.text
+        records = self._listed_below(sentence) or within
         stated = {word.casefold() for word in _ANY_WORD.findall(text, *sentence)}
         if len(records) < 2 or any(_number_of(word) == len(records) for word in stated):
             return ""
-        if self._count_like(records[0]) == value.readings[0] // SCALE:
+        if self._count_like(records[0]) == number // SCALE:
             return ""
-        if _come_to(records, value.readings[0]):
+        if _come_to(records, number):
             return ""  # `5 sessions left:`, 1 of one package and 4 of another
         return f"the answer lists {len(records)}"
 
@@ -518,11 +554,13 @@ class IntroducedLists:
         is_table = bool(items) and text.startswith("|", items[0].start)
         return items[1:] if is_table else items
 
-    def _listed_within(self, value: Value, sentence: Span) -> list[ResultRecord]:
+    def _listed_within(
+        self, after: int, sentence: Span, ending: re.Pattern[str]
+    ) -> list[ResultRecord]:
         """`two of them are down: Vexxil, Aelith and SableFox`"""
         text = self._outline.text
-        opening = _OPENS.search(text, value.end, min(sentence[1], value.end + NAMED_WITHIN))
-        if opening is None or _HAS_NUMBER.search(text, value.end, opening.start()):
+        opening = _OPENS.search(text, after, min(sentence[1], after + NAMED_WITHIN))
+        if opening is None or ending.search(text, after, opening.start()):
             return []
         end = sentence[1]
         if opening[0] == "(":
@@ -542,6 +580,12 @@ class IntroducedLists:
             if not named or len(named[0].records) != 1:
                 return []
             record = named[0].records[0]
+            if any(
+                one.kind == record.kind and one.number != record.number
+                for mention in named
+                for one in mention.records
+            ):
+                return []  # `- **Accepted:** Ana and Ben`: an item of several
             found[record.number] = record
         kinds = {(one.parent and one.parent.number, one.kind) for one in found.values()}
         return list(found.values()) if len(found) == len(spans) and len(kinds) == 1 else []

@@ -170,6 +170,10 @@ _IT = re.compile(
 # No noun follows that would say what is ranked.
 _ALONE = re.compile(r"[*_]*\s*(?:[,.;:)!]|$|\n|(?:of|in|among|so far|von|de|del|du|des)\b)")
 _BLANK = re.compile(r"\n\s*\n")
+# `the highest order value` is not the most orders.
+_MEASURE_OF = re.compile(
+    r"[^\W\d_]+\s(value|rate|ratio|share|size|volume|growth|change|average)s?\b", re.IGNORECASE
+)
 
 
 class WrongRank(NamedTuple):
@@ -226,6 +230,9 @@ class Ranks:
         if not words and noun is not None:
             words = field_words.words_said(text, *noun.span(1))
         columns = list(_columns(record, words)) or list(_columns(record, superlative.also))
+        measure = _MEASURE_OF.match(noun[1]) if noun is not None and not superlative.words else None
+        if measure is not None:
+            columns = [one for one in columns if measure[1].casefold() in key_words(one[1])]
         if not columns and not superlative.words and _ALONE.match(text, found.end()):
             columns = list(self._stated(outline, found, record))
         among = _AMONG.match(text, found.end(), sentence[1])

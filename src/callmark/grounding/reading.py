@@ -136,10 +136,7 @@ _KEY_CONTEXT = {
     "w": "power",
     "mi": "distance length range",
     "ft": "height altitude elevation length width distance",
-    "mo": "",
-    "t": "",
-    "an": "",
-    "pies": "",
+    **dict.fromkeys(("mo", "t", "an", "pies", "second"), ""),
     "bar": "pressure",
 }
 # `price_min` is the least price, `response_min` are minutes.
@@ -302,8 +299,8 @@ def unit_of_key(words: tuple[str, ...]) -> str:
         return last.upper()
     if (scaled := _scaled_code(last)) is not None:
         return scaled[1]
-    if (last in _PERIODS or last == "min") and len(words) > 1 and words[-2] in _NAMES:
-        return _NAMES[words[-2]]
+    if (last in _PERIODS or last == "min") and (before := unit_of_key(words[:-1])):
+        return before  # `base_eur_year`
     if dimension_of(_NAMES.get(last, "")) == "energy" and not _PER_ENERGY.isdisjoint(words[:-1]):
         return ""  # `intensity_gCO2_kWh` is no energy
     if last == "min" and len(words) > 1 and _NOT_MINUTES.isdisjoint(words):

@@ -27,6 +27,7 @@ from callmark.grounding.values import Value
 MOST_FIELDS = 60  # of the records that are looked through
 MOST_BASES = 12
 MOST_TIMES = 5  # of one record that are set against each other
+MOST_IN_COLUMN = 4  # times under one key; more lie any number of minutes apart
 LONGEST_TEXT = 600  # characters of a text of a result in which a term may be named
 HOURS_A_DAY = 24
 A_DAY = HOURS_A_DAY * 60
@@ -254,7 +255,24 @@ class Reckoning:
                 for one, other in combinations(times, 2):
                     if minutes in _minutes_between(one, other):
                         return True
-        return False
+        return minutes in self._apart_in_columns
+
+    @once
+    def _apart_in_columns(self) -> frozenset[int]:
+        """Between the times that few records have under one key: `dep` of the old flight and of
+        the new one."""
+        columns: dict[str, list[Moment]] = {}
+        for field in self._index.tree.fields[: 4 * MOST_FIELDS]:
+            for one in _moments_of(field):
+                if one.hour is not None and one.has_day:
+                    columns.setdefault(field.key, []).append(one)
+        return frozenset(
+            minutes
+            for times in columns.values()
+            if len(times) <= MOST_IN_COLUMN
+            for one, other in combinations(times, 2)
+            for minutes in _minutes_between(one, other)
+        )
 
     def years_apart(self, years: int) -> bool:
         """Between two years that the results name, or the birthdays of one in them."""

@@ -29,6 +29,7 @@ from callmark.grounding.values import Value
 
 LONGEST = 40  # characters of a text that is a state or a kind
 MOST_WORDS = 4
+MOST_FLAGS = 60  # fields of a record that may be named like a state
 MOST_FIELDS = 200  # with one state, or one text, that are looked at
 FAR = 60  # characters before a state in which its verb stands
 _WORD = re.compile(r"[^\W_]+")
@@ -305,11 +306,23 @@ class StateFields:
         stems = {stem(word) for word in _WORD.findall(outline.text[slice(*clause)])}
         if any(stem(word) in stems for one in kept for word in _WORD.findall(str(one.value))):
             return None  # `the cancellation is complete`
+        if any(_has_flag(field, found[0]) for field in kept):
+            return None
         if not kept or len(kept) < len({(row[1].call, row[1].path) for row in meant}):
             return None
         if any(state in said and field.call > kept[0].call for state, field in rows):
             return None  # what was confirmed is cancelled now
         return None if agree and subject is None else kept[0]
+
+
+def _has_flag(field: Field, state: str) -> bool:
+    """`"cancelled": true` of the order whose last payment has `"status": "COMPLETED"`."""
+    said = stem(state)
+    return any(
+        one.value is True and said in map(stem, key_words(one.key))
+        for record in (field.record, *field.record.ancestors())
+        for one in record.fields[:MOST_FLAGS]
+    )
 
 
 @lru_cache(maxsize=1 << 10)

@@ -27,7 +27,7 @@ from callmark.grounding.naming import NAMES, TITLES, GivenNames, KnownWords, fin
 from callmark.grounding.negation import grammar_of
 from callmark.grounding.polar_keys import SHORT_ANSWER, YES_OR_NO, root
 from callmark.grounding.polarity import PolarFields
-from callmark.grounding.quantifiers import AMOUNT_WORDS, Amounts
+from callmark.grounding.quantifiers import AMOUNT_WORDS, Amounts, IntroducedLists
 from callmark.grounding.quoting import Quotations
 from callmark.grounding.ranking import Ranks, Tallies
 from callmark.grounding.reading import read_stated
@@ -155,7 +155,7 @@ def _check_rules(
                 yield kind
     if _has_lists(tree):
         yield from _check_ranks(reading, outline, tree, binder, values)
-        yield from _check_tallies(reading, outline, tree)
+        yield from _check_tallies(reading, outline, tree, binder)
     if not DAY_KEYS.isdisjoint(map(str.casefold, tree.keys)):
         yield from _check_hours(reading, outline, tree)
     yield from _check_wording(reading, outline, index, values)
@@ -444,15 +444,20 @@ def _check_ranks(
 
 
 def _check_tallies(
-    reading: TrialReading, outline: Outline, tree: RecordTree
+    reading: TrialReading, outline: Outline, tree: RecordTree, binder: Binder
 ) -> Iterator[StatementFinding]:
+    told = set()
     for wrong in Tallies(tree).wrong_in(outline):
         if not wrong.field.counts_for(reading.turn_at(wrong.start)):
             continue
+        told.add(wrong.start)
         because = f"{wrong.field.key}: {wrong.counted} of {wrong.total}"
         yield StatementFinding(
             wrong.start, wrong.end, "miscounted", "count", (wrong.field,), because
         )
+    for part in IntroducedLists(outline, binder).wrong_parts():
+        if part.start not in told:
+            yield StatementFinding(part.start, part.end, "miscounted", "count", (), part.because)
 
 
 def _written(reading: TrialReading, registry: Registry) -> list[tuple[int, int]]:

@@ -85,3 +85,59 @@ def test_what_is_said_of_something_else_has_no_flag(results, answer):
 def test_a_time_that_the_user_gave_without_minutes_is_his():
     told = statements("After 11:00 AM there is one.", {"at": "19:00"}, prompt="Not before 11am.")
     assert [label for text, label, _ in told if text == "11:00 AM"] == ["user_said"]
+
+
+SHOPS = [
+    {"customer": "Orchid", "orders": 31, "revenue": 9300},
+    {"customer": "Pelican", "orders": 4, "revenue": 9980},
+    {"customer": "Bruno", "orders": 9, "revenue": 4500},
+]
+ROOMS = [{"name": "Oak Room", "hourlyRate": 2}, {"name": "Linden Room", "hourlyRate": 12}]
+FLIGHTS = {
+    "old": {"flight": "AB12", "dep": "2026-05-01T09:10"},
+    "new": {"flight": "AB14", "dep": "2026-05-01T10:00"},
+}
+KITCHENS = [
+    {"kitchen": "North", "orders": 800, "cancelled": 12},
+    {"kitchen": "South", "orders": 640, "cancelled": 32},
+]
+BILLS = [
+    {"month": "May", "kwh": 612, "rate_cents": 15.5},
+    {"month": "June", "kwh": 588, "rate_cents": 16.0},
+]
+TRAINS = [
+    {"train": "ICE 71", "fares": {"first": 99, "second": 58}},
+    {"train": "IC 2033", "fares": {"first": 61, "second": 29}},
+]
+
+
+@pytest.mark.parametrize(
+    ("answer", "results", "flagged"),
+    [
+        ("Orchid orders most often, but has the lowest order value.", SHOPS, []),
+        ("Orchid has the lowest orders.", SHOPS, ["lowest"]),
+        ("In total it is £72 for you plus £36 per child = £144.", {"adult": 72, "child": 36}, []),
+        ("In total it is £72 plus £36 = £144.", {"adult": 72, "child": 36}, ["144"]),
+        (
+            "Order 7 was cancelled.",
+            {"order": "7", "cancelled": True, "payment": {"status": "COMPLETED"}},
+            [],
+        ),
+        ("Order 7 was cancelled.", {"order": "7", "status": "COMPLETED"}, ["cancelled"]),
+        ("The Linden Room costs €12 an hour, so €24 for two hours.", ROOMS, []),
+        ("The Linden Room costs €2 an hour.", ROOMS, ["2"]),
+        ("The new flight leaves 50 minutes later.", FLIGHTS, []),
+        ("The new flight leaves 55 minutes later.", FLIGHTS, ["55"]),
+        ("North: 800 orders, 1.5% cancelled. South: 640 orders, 5.0% cancelled.", KITCHENS, []),
+        ("North: 800 orders, 32 cancelled.", KITCHENS, ["32"]),
+        ("| June | 588 kWh | 16.0¢/kWh |", BILLS, []),
+        ("ICE 71 costs €58 in second class, IC 2033 €29.", TRAINS, []),
+        ("The licence costs €240 a year.", {"plan": {"base_eur_year": 240}}, []),
+        ("The licence costs $240 a year.", {"plan": {"base_eur_year": 240}}, ["240"]),
+    ],
+)
+def test_rates_shares_and_spans_of_time_are_not_taken_for_what_stands_beside_them(
+    answer, results, flagged
+):
+    found = statements(answer, results)
+    assert [text for text, label, _ in found if label in FLAGS] == flagged
