@@ -33,19 +33,15 @@ from callmark.grounding.record_tree import (
 from callmark.grounding.spans import TOLD_CHANGE, Outline, Span
 from callmark.grounding.text import Frozen, names_an_ending, once
 from callmark.grounding.values import Value, decimals_of, is_one_value
-from callmark.grounding.workings import FEW_NUMBERS, TurnAt, words_around
+from callmark.grounding.workings import FEW_NUMBERS, TurnAt, Worked, words_around
 from callmark.records.statements import FLAGS, GOOD, StatementLabel
 
 NEAR_STATED = 4  # numbers before one that may be the same in another unit
 SMALL = 13  # a whole number below it stands in every result
 _SERVED_FLAGS: frozenset[StatementLabel] = frozenset(("misattributed", "wrong_field"))
-_SHORT_CODE = re.compile(r"[A-Za-z]{1,3}\d{1,3}")
+_EXTENSIVE = frozenset(("sum", "difference", "product"))
 _OF_SO_MANY = re.compile(r"\s(?:out )?of\s(?:[^\W\d_]+\s){0,3}\d[\d.,]*\s?([^\W\d_]{1,12})\b")
 _OF = re.compile(r"\s(?:of|out of|von|der|de|des|sur|aus)\s", re.IGNORECASE)
-_SUFFIX = re.compile(
-    r"(?![a-z]+\d+$)(?=[a-z]*\d)[a-z\d]{5,10}"
-)  # `mvt5w`, of `checkout-7d9f6-mvt5w`
-_CUT = re.compile(r"(?:…|\.\.\.)[-_/:]?$")
 
 
 class StatementFinding(Frozen, frozen=True):
@@ -215,6 +211,7 @@ class Checker:
         return None
 
     def _unsupported(self, value: Value) -> StatementFinding:
+        turn = self.turn_at(value.start)
         if value.kind == "url" and claims.SITE.fullmatch(value.text):
             return self.found(value, "unchecked", "site")
         if value.kind in ("url", "email"):
@@ -222,6 +219,9 @@ class Checker:
         if "".join(filter(str.isdecimal, value.text)) in self.index.numbers_of_keys:
             return self.found(value, "unchecked", "word")  # `residents_2023`
         if self.index.is_prose:
+            whole = self.index.parts_of_texts.get(value.text)
+            if value.kind == "identifier" and whole and whole.counts_for(turn):
+                return self.found(value, "supported", "ending", whole)
             return self.found(value, "unsupported", "prose")
         sentence = self.outline.sentence_at(value.start)
         is_tied = self.binder.is_labelled(value) or self.binder.subject_of(value, sentence)
@@ -233,11 +233,11 @@ class Checker:
         if claims.is_reckoned_by_clock(self.text, value, self.index):
             return self.found(value, "unchecked", "worked out")
         is_copied = not (claims.is_hedged(self.text, value) or claims.is_year(self.text, value))
-        near = self._slips.leaf_near(value, self.turn_at(value.start)) if is_copied else None
+        near = self._slips.leaf_near(value, turn) if is_copied else None
         if near is not None:
             return self.found(value, "unsupported", "misread", near)
-        is_reached = is_within_reach(value, self.measures.held, arithmetic.half_unit(value))
-        return self.found(value, "unsupported", "value")._replace(is_within_reach=is_reached)
+        reached = is_within_reach(value, self.measures.held, arithmetic.half_unit(value))
+        return self.found(value, "unsupported", "value")._replace(is_within_reach=reached)
 
     def _is_other_share(self, value: Value) -> bool:
         """Worked out in a way that no rule follows: no leaf states a share, and no share of the
@@ -452,11 +452,7 @@ class Checker:
     def _ending(self, value: Value, turn: int | None) -> StatementFinding | None:
         """`ending in 7880`, and four digits or more of an identifier; `pricing-…-q2wlz`; `B1`,
         where one is called `GH-B1`."""
-        if value.kind == "identifier" and (
-            _SHORT_CODE.fullmatch(value.text)
-            or _SUFFIX.fullmatch(value.text)
-            or _CUT.search(self.text[max(0, value.start - 4) : value.start])
-        ):
+        if claims.may_be_an_ending(self.text, value):
             return self._ends(value, self.index.ends_with(value.key), turn)
         if not value.text.isdecimal() or len(value.text) < 3:
             return None
@@ -686,15 +682,13 @@ class Checker:
         if in_two and self._slips.leaf_near(value, self.turn_at(value.start)) is not None:
             return self._grouped(value, sentence)  # a slip is likelier than two steps
         find = self.workings.find_in_two if in_two else self.workings.find
-        worked = find(value, sentence)
-        if worked is None:
-            return None
-        return self.found(value, "derived", worked.rule, *worked.fields, because=worked.because)
+        return self._derived(value, find(value, sentence))
 
     def _of_few(self, value: Value) -> StatementFinding | None:
-        if self.index.is_prose:
-            return None
-        worked = self.workings.find_among_few(value)
-        if worked is None:
+        worked = None if self.index.is_prose else self.workings.find_among_few(value)
+        return self._derived(value, worked)
+
+    def _derived(self, value: Value, worked: Worked | None) -> StatementFinding | None:
+        if worked is None or (worked.rule in _EXTENSIVE and claims.is_level(self.text, value)):
             return None
         return self.found(value, "derived", worked.rule, *worked.fields, because=worked.because)

@@ -334,6 +334,41 @@ def may_be_worked_out(text: str, sentence: Span, value: Value) -> bool:
     return value.form.percent or _WORKED_OUT.search(text, start, end) is not None
 
 
+_SHORT_CODE = re.compile(r"[A-Za-z]{1,3}\d{1,3}")
+_SUFFIX = re.compile(
+    r"(?![a-z]+\d+$)(?=[a-z]*\d)[a-z\d]{5,10}"
+)  # `mvt5w`, of `checkout-7d9f6-mvt5w`
+_CUT = re.compile(r"(?:…|\.\.\.)[-_/:]?$")
+
+
+def may_be_an_ending(text: str, value: Value) -> bool:
+    return value.kind == "identifier" and bool(
+        _SHORT_CODE.fullmatch(value.text)
+        or _SUFFIX.fullmatch(value.text)
+        or _CUT.search(text[max(0, value.start - 4) : value.start])
+    )
+
+
+# Nobody adds ratings or ages up, or takes one from another without saying so.
+_LEVEL_BEFORE = re.compile(
+    r"\b(?:rat(?:ed|ings?)|scor(?:ed?|es)|stars|aged?|version|bewert\w+|valora\w+|not[ée]e?)"
+    r"(?:\s(?:it|is|was|of|at|as|with|a|an|solid|overall|average|von|de|mit|con|es|ist))*[\s:*(~]*$",
+    re.IGNORECASE,
+)
+_LEVEL_AFTER = re.compile(
+    r"(?:[\s-](?:stars?|out of (?:5|10|100|five|ten)|sterne|estrellas|étoiles|years? old)"
+    r"\b|/(?:5|10)\b)(?!\s(?:higher|lower|better|worse|above|below|more|less))",
+    re.IGNORECASE,
+)
+
+
+def is_level(text: str, value: Value) -> bool:
+    """`a rating of 4.5 stars`, `aged 41`"""
+    if _LEVEL_AFTER.match(text, value.end):
+        return True
+    return _LEVEL_BEFORE.search(text, max(0, value.start - 40), value.start) is not None
+
+
 def is_hedged(text: str, value: Value) -> bool:
     """`roughly €3,504`: nobody says so of what was copied."""
     return _NEARLY.search(text[max(0, value.start - 20) : value.start].rstrip(SIGNS)) is not None

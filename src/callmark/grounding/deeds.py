@@ -102,11 +102,16 @@ _OPENED = re.compile(
     re.IGNORECASE,
 )
 _OPEN = stem("opened")
-# `I made a mistake`, `we have completed the analysis`: thinking leaves no trace in any call.
+_MADE_BY_OPENING = frozenset(
+    map(stem, "pr pull ticket issue case dispute account claim request position".split())
+)
+# `I made a mistake`, `we have completed the analysis`, `I applied the weights`: thinking leaves no
+# trace in any call.
 _NO_DEED = re.compile(
     r"(?:made\s+{0}(?:mistakes?|errors?|typos?|slips?|assumptions?|sure|sense|progress|calculations?"
     r"|comparisons?|guess\w*|attempts?)|completed\s+{0}(?:tasks?|steps?|analys[ei]s|research"
-    r"|search\w*|reviews?|investigations?|calculations?|checks?))\b".format(
+    r"|search\w*|reviews?|investigations?|calculations?|checks?)|applied\s+{0}(?:weight\w*|filters?"
+    r"|formulas?|rates?|thresholds?|criteria|definitions?|rules?|polic(?:y|ies)|caps?))\b".format(
         r"(?:(?:an?|the|this|that|my|our|your|some|all|these|any|every|both|of)\s+)*(?:\w+\s+)?"
     ),
     re.IGNORECASE,
@@ -116,7 +121,7 @@ _SPECIAL = frozenset(
     map(
         stem,
         "arm disarm waive upgrade downgrade reserve lock unlock enable disable activate deactivate"
-        " subscribe unsubscribe extend renew redeem archive invite".split(),
+        " subscribe unsubscribe extend renew redeem invite".split(),
     )
 )
 _EN_ADVERBS = (
@@ -446,6 +451,8 @@ def _call_kinds(name: str, description: str) -> frozenset[CallKind]:
     first = _FIRST_SENTENCE.match(description)
     for words in (key_stems(name), [stem(one) for one in _WORD.findall(first[0] if first else "")]):
         kinds = [_KINDS[word] for word in words if word in _KINDS]
+        if _OPEN in words[:1] and not _MADE_BY_OPENING.isdisjoint(words):
+            kinds.insert(0, "create")
         if kinds:
             if not _REMOVING.isdisjoint(words):
                 kinds.append("delete")

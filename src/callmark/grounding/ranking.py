@@ -434,7 +434,7 @@ _OF_SO_MANY = re.compile(
     r"\b(?:out\s)?of\s(?:the|his|her|its|their|your|our|my|those|these)\s$", re.IGNORECASE
 )
 _TALLY = re.compile(
-    rf"(?<![\w.,{SIGNS}-])(?P<number>\d{{1,3}}|{_NUMBER})\s+"
+    rf"(?<![\w.,{SIGNS}–-])(?P<number>\d{{1,3}}|{_NUMBER})\s+"
     r"(?P<of>of\s+(?:the|these|those|them|your|our|my|his|her|its|their|all)\s+(?:(?P<all>\d{1,3}|[^\W\d_]+)\s+)?)?"
     r"(?:[^\W\d_]+\s+){0,2}?"
     r"(?P<verb>have|has|are|is|were|was|offers?|includes?|allows?|provides?|accepts?|come with)\s+"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
@@ -377,11 +378,13 @@ def shape_of(identifier: str) -> str:
 
 _BEFORE = frozenset("prev previous prior last yoy ly earlier".split())
 _DATED_KEY = re.compile(r"\d{4}-\d\d-\d\d")
+_MEASURE = re.compile(r"[-+]?[$€£]?\d{1,12}(?:[.,]\d{1,6})*\s?%?")
 _WINDOW = re.compile(r"([01]\d|2[0-4])\s?[-–]\s?([01]\d|2[0-4])")
 LONG_TEXT = 400  # characters of a text that tells a story
 DESCRIPTION = 200  # of one that describes something
 FEW_FIELDS = 8
 MOST_HYPHENS = 8  # of an identifier that may be named by its end
+MEASURED_ROWS, MEASURES = 8, 3  # records of one list, and numbers of each, that make a table
 FEW_TIMES = 3  # leaves with one time of day; which of more is meant?
 MAX_CANDIDATES = 200  # of one value; whatever stands more often can be bound to nothing
 _SHORT = 40
@@ -582,6 +585,17 @@ class RecordIndex:
         """Do the results describe something in prose, beside what their fields say?"""
         return not self.is_prose and max(self._lengths, default=0) > DESCRIPTION
 
+    @once
+    def has_measured_table(self) -> bool:
+        """Many records with several numbers each: parts, means, rates and differences of them are
+        more than any rule follows."""
+        rows: Counter[tuple[int, str]] = Counter()
+        for record in self.tree.records:
+            if record.parent is not None:
+                numbers = sum(map(_is_measure, record.fields))
+                rows[record.parent.number, record.kind] += numbers >= MEASURES
+        return max(rows.values(), default=0) >= MEASURED_ROWS
+
     def between(self, low: int, high: int) -> list[int]:
         """The numbers from `low` to `high` that some leaf states."""
         ordered = self._ordered
@@ -611,6 +625,15 @@ class RecordIndex:
                 found.setdefault("-".join(parts[at:]), fields[0])
         return found
 
+    @once
+    def parts_of_texts(self) -> dict[str, Field]:
+        """`mvt5w` of `checkout-7d9f6-mvt5w`: what stands between other signs, as it is written."""
+        found: dict[str, Field] = {}
+        for field in self.tree.fields:
+            for part in _NAME_WORD.findall(field.value) if isinstance(field.value, str) else ():
+                found.setdefault(part, field)
+        return found
+
     def window_at(self, value: Value) -> Field | None:
         """`16-20`, where 4 PM is meant."""
         moment = value.moments[0] if value.moments else None
@@ -634,6 +657,14 @@ class RecordIndex:
             if len(key) > 4 and key[-4:].isdecimal():
                 endings.setdefault(key[-4:], []).append((key, fields[0]))
         return endings
+
+
+def _is_measure(field: Field) -> bool:
+    if field.number is None and not (
+        isinstance(field.value, str) and _MEASURE.fullmatch(field.value)
+    ):
+        return False
+    return not _is_naming(field.key)
 
 
 @lru_cache(maxsize=1 << 12)

@@ -112,7 +112,18 @@ def check_statements(reading: TrialReading, registry: Registry) -> Statements:
     if sum(one.rule == "value" for one in kept) >= FEWEST_LOOSE:
         known = KnownWords(reading.records, reading.said)
         kept = list(find_baseless(outline, kept, known, reading.turn_at, reading.records))
+    if any(map(_may_be_reckoned, kept)) and reading.records.has_measured_table:
+        kept = [
+            one._replace(label="unchecked", rule="worked out", because="")
+            if _may_be_reckoned(one)
+            else one
+            for one in kept
+        ]
     return Statements(tuple(kept), tuple(_mark(reading, one) for one in kept))
+
+
+def _may_be_reckoned(one: StatementFinding) -> bool:
+    return one.rule in ("value", "binding") and one.label in FLAGS
 
 
 def _is_sealed(field: Field) -> bool:
