@@ -265,7 +265,7 @@ class Binder:
 
     def _find_subject(self, value: Value, sentence: Span) -> RecordSubject | None:
         line = self.outline.line_at(value.start)
-        beside = self._beside(value, sentence)
+        beside = self._beside(value, sentence) or self._loosely_beside(value, sentence)
         if beside is not None:
             return RecordSubject(_most_specific([beside]), beside=True)
         for span in (self.outline.clause_at(value.start), sentence):
@@ -362,6 +362,16 @@ class Binder:
                 if value.start - mention.end <= NEAR and _BESIDE.fullmatch(self.text, *between):
                     return mention
         return self._right_after(value, sentence) or self._last_identifier(at, value, sentence)
+
+    def _loosely_beside(self, value: Value, sentence: Span) -> Mention | None:
+        """`Kaffee Kern – €7.60`, of the only record that has this whole text."""
+        at = bisect_left(self._loose_starts, value.start) - 1
+        mention = self._loose[at] if at >= 0 else None
+        if mention is None or mention.is_part or mention.is_day or mention.start < sentence[0]:
+            return None
+        is_near = 0 <= value.start - mention.end <= NEAR
+        is_beside = is_near and _BESIDE.fullmatch(self.text, mention.end, value.start)
+        return mention if is_beside else None
 
     def _last_identifier(self, at: int, value: Value, sentence: Span) -> Mention | None:
         if at < 0 or self._mentions[at].start < sentence[0]:

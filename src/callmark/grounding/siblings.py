@@ -26,6 +26,7 @@ MOST_WORDS = 6
 MOST_SIBLINGS = 2000  # of one list; the names of a longer one are not gathered
 WEEK = 7
 _WORD = re.compile(r"[^\W_]+")
+_CODE = re.compile(r"[A-Z]{1,5}-?\d{1,5}[A-Z]?")
 _LETTERS = re.compile(r"[^\W\d_]{3}")
 _CAPITAL_BEFORE = re.compile(r"(?<![.!?:]\s)(?<!\n)\b[A-ZÀ-Ý]\w*[ -]$")
 _CAPITAL_AFTER = re.compile(r"[ -][A-ZÀ-Ý]")
@@ -150,7 +151,9 @@ def is_telling(key: str) -> bool:
 
 @lru_cache(maxsize=1 << 12)
 def _is_name(text: str) -> bool:
-    """A few words, and no number, date or address."""
+    """A few words or a code, and no number, date or address."""
+    if _CODE.fullmatch(text):
+        return True
     if len(text) > LONGEST_TEXT or not _LETTERS.search(text):
         return False
     words = words_of_name(text)
