@@ -22,6 +22,7 @@ from callmark.grounding.record_tree import (
     Field,
     RecordIndex,
     RecordSubject,
+    ResultRecord,
     key_stems,
     key_words,
     stem,
@@ -75,11 +76,7 @@ _NOT_OFFERED = re.compile(
     r"|[^.;\n]{0,80}\b(?:unavailable|out of stock)\b",
     re.IGNORECASE,
 )
-_LEFT = re.compile(
-    r"\s(?:[^\W\d_]+\s){0,2}(?:left|remaining|free|available|open|more|übrig|frei|libres?|restant\w*"
-    r"|disponibles?)\b",
-    re.IGNORECASE,
-)
+MOST_OF_RECORD = 24  # numbers of one record that are taken from each other
 MOST_CHANCE = 0.08
 
 
@@ -165,7 +162,7 @@ class Attribution:
             return self._checker.found(value, "user_said", "echo", echoed)
         if value.form.percent and not self._checker.measures.is_share(fields[0]):
             return None  # `25% of them`, where another record has 25
-        return self._excused(value, fields) or self._blame(value, subject, fields, own[0])
+        return self._excused(value, subject, fields) or self._blame(value, subject, fields, own[0])
 
     def _is_told_before(self, value: Value, own: Sequence[Field]) -> bool:
         """`HDL (58) and triglycerides (115)`: the record that is named has told its own value, and
@@ -193,7 +190,9 @@ class Attribution:
             for field in own
         )
 
-    def _excused(self, value: Value, fields: Sequence[Field]) -> StatementFinding | None:
+    def _excused(
+        self, value: Value, subject: RecordSubject, fields: Sequence[Field]
+    ) -> StatementFinding | None:
         """Said before, a measure, named above, or worked out from what its line states."""
         if self._checker.workings.speaks_of_before(value):
             return self._checker.found(value, "supported", "again", *fields[:1])
@@ -201,7 +200,7 @@ class Attribution:
             return self._checker.found(value, "supported", "unbound", *fields[:3])
         if self._checker.workings.is_named_before(value, fields):
             return self._checker.found(value, "supported", "bound", *fields[:1])
-        if self.comes_from_its_line(value):
+        if self.comes_from_its_line(value) or _is_difference_in(value, subject.records):
             return self._checker.found(value, "derived", "difference")
         return None
 
@@ -262,7 +261,7 @@ class Attribution:
             return None
         if Slips.is_slip(value, named[0]) and not self._checker.index.is_prose:
             return self._checker.found(value, "unsupported", "misread", named[0])
-        if self._is_left(value, named[0]):
+        if self.comes_from_its_line(value) or _is_difference_in(value, (named[0].record,)):
             return self._checker.found(value, "derived", "difference", named[0])
         total = self._checker.workings.total_of(value, named[0].key)
         if total is not None:  # `18 parcels delivered`, of several records
@@ -298,13 +297,17 @@ class Attribution:
         in_words = value.kind == "number" and not any(map(str.isdecimal, value.text))
         return in_words and _LASTING.match(self._checker.text, value.end) is not None
 
-    def _is_left(self, value: Value, field: Field) -> bool:
-        """`five spots left`, of 16 with 11 booked."""
-        text = self._checker.text
-        if not value.readings or field.number is None or not _LEFT.match(text, value.end):
-            return False
-        others = (one.number for one in field.record.fields if one.number is not None)
-        return any(field.number - other == value.readings[0] for other in others)
+
+def _is_difference_in(value: Value, records: Sequence[ResultRecord]) -> bool:
+    """`five spots left`, of 16 with 11 booked."""
+    if not value.readings or value.kind != "number":
+        return False
+    wanted = abs(value.readings[0])
+    for record in records[:NEAREST]:
+        numbers = {one.number for one in record.fields[:MOST_OF_RECORD] if one.number}
+        if any(number - wanted in numbers for number in numbers):
+            return True
+    return False
 
 
 class Slips:

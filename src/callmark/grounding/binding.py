@@ -30,6 +30,7 @@ MOST_COLUMNS = 30  # of a table
 MAX_FIELDS = 400  # of the records that a value is said of; larger ones are not searched
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _BESIDE = re.compile(r"[*_`\"'”]*(?:\s*[(\[][^()\[\]]*|\s*[,:—–-]\s[^,;()]*)")
+_RIGHT_BESIDE = re.compile(r"[*_`\"'”]*(?:\s*[(\[][^()\[\]]*|\s*[:—–-]\s[^,;()]{0,20})")
 _BEFORE = re.compile(r"[*_`]*\s?\(\s?(?:[^\W\d_]{2,10}(?:[ _]?id)?[ :#]{0,2})?", re.IGNORECASE)
 _APART = re.compile(
     r"[.;→➝](?:\s|$)|->|\b(?:to|from|minus|plus|and|or|with|for|instead|versus|vs|than|previous\w*|original\w*"
@@ -369,8 +370,8 @@ class Binder:
         mention = self._loose[at] if at >= 0 else None
         if mention is None or mention.is_part or mention.is_day or mention.start < sentence[0]:
             return None
-        is_near = 0 <= value.start - mention.end <= NEAR
-        is_beside = is_near and _BESIDE.fullmatch(self.text, mention.end, value.start)
+        is_near = 0 <= value.start - mention.end <= NEAR and self.text[mention.start].isupper()
+        is_beside = is_near and _RIGHT_BESIDE.fullmatch(self.text, mention.end, value.start)
         return mention if is_beside else None
 
     def _last_identifier(self, at: int, value: Value, sentence: Span) -> Mention | None:

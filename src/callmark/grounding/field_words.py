@@ -65,6 +65,7 @@ net netto neto
 gross brutto bruto brut
 subtotal zwischensumme subtotal
 width wide breite ancho largeur
+area size fläche superficie surface
 height tall high höhe altura hauteur
 depth deep tiefe profundidad profondeur
 length long länge longitud longueur
@@ -329,7 +330,7 @@ _NO_AMOUNTS = frozenset(
 _BY_CUSTOM = {
     "s": frozenset("duration elapsed uptime runtime spent eta".split()),
     "m": frozenset("distance length height altitude elevation".split()),
-    "m/s": frozenset("speed velocity pace gust gusts".split()),
+    "m/s": frozenset("speed velocity pace gust gusts wind".split()),
 }
 MOST = 20  # leaves with one number, and numbers near a converted one, that are looked at
 MOST_ROUNDED = 20  # numbers that may be rounded to one
@@ -589,9 +590,10 @@ class Measures:
         return isinstance(field.value, str) or self.could_measure(value, field)
 
     def could_measure(self, value: Value, field: Field) -> bool:
-        """Is nothing known of the two by which they measure other things?"""
+        """Is nothing known of the two by which they measure other things? A page is none."""
         unit = self.unit_of(field, value.readings)
-        return not (unit and value.unit) or dimension_of(unit) == dimension_of(value.unit)
+        is_like = not (unit and value.unit) or dimension_of(unit) == dimension_of(value.unit)
+        return is_like and "page" not in key_words(field.key)
 
     def _agrees(self, value: Value, field: Field) -> bool:
         if value.form.factor > 1 and not self._has_scale(value, field):

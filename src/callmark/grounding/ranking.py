@@ -441,6 +441,12 @@ _TALLY = re.compile(
     r"(?P<rest>[^,.;:()!?\n–—]{2,60})",
     re.IGNORECASE,
 )
+# `the 17:14 on line 9 is cancelled`
+_NUMBERED = re.compile(
+    r"\b(?:line|route|bus|tram|train|platform|gate|room|table|flight|step|version|page|section|phase"
+    r"|number|no\.|level|floor|zone|unit|week|day|linie|gleis|zimmer|ligne|quai|línea|sala)\s$",
+    re.IGNORECASE,
+)
 _OUT_OF = re.compile(
     r"\bof (?:the|these|all|your|his|her|its|their) (\d{1,3}|[^\W\d_]+)\b", re.IGNORECASE
 )
@@ -519,6 +525,8 @@ class Tallies:
             at = found.start("number")
             if _OF_SO_MANY.search(outline.text[max(0, at - 24) : at]):
                 continue  # `two of his four vaccines`: four is all that there are
+            if _NUMBERED.search(outline.text, max(0, at - 12), at):
+                continue
             if not outline.is_proposed(sentence):
                 wrong = self._judge(outline.text, found, sentence[0])
                 if wrong is not None:

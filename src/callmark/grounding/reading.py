@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from callmark.grounding.dates import Moment
+from callmark.grounding.joining import DOT_GROUP, join_groups, join_laps, with_unit_after
 from callmark.grounding.numbers import SCALE, find_number_words, language_of
 from callmark.grounding.text import (
     CODES,
@@ -312,6 +313,8 @@ def unit_of_key(words: tuple[str, ...]) -> str:
         return _KEY_NAMES.get(last) or _NAMES.get(last, "")
     if last in CURRENCY_NAMES and last not in ("pound", "pounds", "mark", "real", "won"):
         return CURRENCY_NAMES[last]
+    if last == "ms" and not _MOVING.isdisjoint(words[:-1]):
+        return "m/s"  # `wind_ms`
     pair = " ".join(words[-2:])
     return _NAMES.get(pair) or _NAMES.get(last, "")
 
@@ -369,14 +372,13 @@ _RATING = re.compile(
     r"\b(?:rat(?:ed|ing|es)|scor(?:e|ed|es)|reviews?|stars?|bewert\w+|calific\w+|puntuación|valor\w+|not[ée]\w*)\b",
     re.IGNORECASE,
 )
+_MOVING = frozenset("wind gust gusts speed velocity".split())
 _AND = re.compile(r"[,\s]{0,2}(?:(?:and|und|y|et)\s)?")
 _MINUTES = re.compile(rf"[0-5]\d(?![\w.,:]\d|\w|\s?[{SIGNS}%])")
 _ISO_DURATION = re.compile(r"P(?:(\d{1,4})D)?(?:T(?:(\d{1,4})H)?(?:(\d{1,5})M)?(?:(\d{1,6})S)?)?")
 _ALL_DAY = re.compile(r"24\s?/\s?7|0?0:00\s?[-–]\s?(?:24:00|23:59|0?0:00)|24\s?h(?:ours|rs)?")
 _AMOUNT = re.compile(r"(\d{1,6})[A-Za-z]{2,4}")  # `30MP`, which an answer may write `30 MP`
 _LETTER = re.compile(r"[^\W\d_]")
-_SPACE_GROUP = re.compile(r"(?<![\d.,])[1-9]\d{0,2}(?: \d{3})+(?:,\d+)?(?!\d)")
-_DOT_GROUP = re.compile(r"[1-9]\d{0,2}\.\d{3}")
 
 
 # `minus 3 degrees`, `3 degrees below zero`; `9 minus 3` is a sum.
@@ -400,45 +402,11 @@ def read_stated(text: str, values: Sequence[Value], locale: str | None) -> list[
         _with_unit(folded, value, locale) for at, value in enumerate(values) if at not in left_out
     ]
     language = language_of(folded) if locale is None and kept else "en"
-    if language != "en" and _DOT_GROUP.search(folded):
-        kept = list(map(_with_groups, kept))
-    if language == "fr" and _SPACE_GROUP.search(folded):
-        kept = list(_join_groups(folded, kept))
+    if language != "en":
+        kept = join_groups(folded, kept, language)
+    kept = join_laps(folded, with_unit_after(folded, kept))
     joined = _join_durations(folded, kept)
     return _merge(joined, _words(folded, locale))
-
-
-def _join_groups(text: str, values: Sequence[Value]) -> Iterator[Value]:
-    """`1 350 m` in French, typed with a plain space."""
-    last: Value | None = None
-    for value in values:
-        is_group = (
-            last is not None
-            and value.start == last.end + 1
-            and _SPACE_GROUP.fullmatch(text, last.start, value.end)
-            and last.readings
-            and value.readings
-            and not last.unit
-        )
-        if last is not None and is_group:
-            whole = tuple(1000 * last.readings[0] + one for one in value.readings[:1])
-            last = value._replace(
-                start=last.start, text=text[last.start : value.end], readings=whole
-            )
-            continue
-        if last is not None:
-            yield last
-        last = value
-    if last is not None:
-        yield last
-
-
-def _with_groups(value: Value) -> Value:
-    """`47.903 kWh` in a text that is not English: a point groups digits there, first of all."""
-    if value.kind != "number" or not value.readings or not _DOT_GROUP.fullmatch(value.text):
-        return value
-    small = min(value.readings, key=abs)
-    return value._replace(readings=(small * 1000, small))
 
 
 def _unquote(values: Iterable[Value]) -> Iterator[Value]:
@@ -575,7 +543,7 @@ def _with_unit(text: str, value: Value, locale: str | None) -> Value:
             return value._replace(readings=(*value.readings, value.readings[0] // 100))
         return value
     readings = value.readings
-    if locale is None and dimension_of(unit) == "money" and _DOT_GROUP.fullmatch(value.text):
+    if locale is None and dimension_of(unit) == "money" and DOT_GROUP.fullmatch(value.text):
         # Nobody writes tenths of a cent: `1.200 €` is more than a thousand.
         readings = (*readings, readings[0] * 1000)
     return value._replace(unit=unit, readings=readings)

@@ -4,6 +4,7 @@ only one of them has, and the part of a name that no other name holds."""
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from functools import lru_cache
@@ -28,6 +29,7 @@ WEEK = 7
 _WORD = re.compile(r"[^\W_]+")
 _CODE = re.compile(r"[A-Z]{1,5}-?\d{1,5}[A-Z]?")
 _LETTERS = re.compile(r"[^\W\d_]{3}")
+_PROPER = re.compile(r"[A-ZÀ-Ý][a-zß-ÿ]")
 _CAPITAL_BEFORE = re.compile(r"(?<![.!?:]\s)(?<!\n)\b[A-ZÀ-Ý]\w*[ -]$")
 _CAPITAL_AFTER = re.compile(r"[ -][A-ZÀ-Ý]")
 # Keys whose texts many records could share, even if these do not, and texts about a record.
@@ -138,9 +140,14 @@ def _unique_texts(group: Sequence[ResultRecord]) -> Iterator[tuple[str, ResultRe
             if isinstance(field.value, str) and field.value and is_telling(field.key):
                 columns.setdefault(field.key, []).append((field.value, record))
     for column in columns.values():
-        texts = {fold(text) for text, _ in column}
-        if len(column) > 1 and len(texts) == len(column) and all(_is_name(t) for t, _ in column):
+        texts = Counter(fold(text) for text, _ in column)
+        if len(column) < 2 or not all(_is_name(text) for text, _ in column):
+            continue
+        if len(texts) == len(column):
             yield from column
+        elif 2 * len(texts) > len(column) and all(_PROPER.match(text) for text, _ in column):
+            # `Trattoria Vela` was paid twice; `Kaffee Kern` tells one payment from the others.
+            yield from (one for one in column if texts[fold(one[0])] == 1)
 
 
 @lru_cache(maxsize=1 << 12)
