@@ -406,6 +406,9 @@ class Checker:
         if not wrong or (value.form.percent and not self.measures.is_share(wrong[0])):
             return None
         unit = self.measures.unit_of(wrong[0], value.readings)
+        is_text = isinstance(wrong[0].value, str)
+        if is_text and dimension_of(unit) == "time" != dimension_of(value.unit):
+            return None  # `720 ml`, where something takes `PT12H`
         because = f"it is in {unit}, not {value.unit}" if unit and value.unit else "another scale"
         return self.found(value, "unit_mismatch", "unit", wrong[0], because=because)
 
@@ -489,6 +492,9 @@ class Checker:
             return self.found(value, "unchecked", "masked")
         if self._named(value.key, self.turn_at(value.start)):
             return self.found(value, "unchecked", "named")
+        lettered = claims.read_lettered(value, self.index)
+        if lettered is not None and lettered.counts_for(self.turn_at(value.start)):
+            return self.found(value, "supported", "match", lettered)
         near = self.index.shapes.get(shape_of(value.text))
         return None if near is None else self.found(value, "altered", "identifier", near)
 

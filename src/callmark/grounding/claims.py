@@ -334,6 +334,19 @@ def may_be_worked_out(text: str, sentence: Span, value: Value) -> bool:
     return value.form.percent or _WORKED_OUT.search(text, start, end) is not None
 
 
+_LETTERED = re.compile(r"([A-Z])(\d{1,3}(?:\.\d{1,2})?)")
+
+
+def read_lettered(value: Value, index: RecordIndex) -> Field | None:
+    """`M6.1`, where a `magnitude` is 6.1."""
+    found = _LETTERED.fullmatch(value.text)
+    if found is None:
+        return None
+    letter, number = found[1].lower(), round(float(found[2]) * SCALE)
+    held = index.numbers.get(number, ())
+    return next((one for one in held if one.key[:1].lower() == letter), None)
+
+
 _SHORT_CODE = re.compile(r"[A-Za-z]{1,3}\d{1,3}")
 _SUFFIX = re.compile(
     r"(?![a-z]+\d+$)(?=[a-z]*\d)[a-z\d]{5,10}"

@@ -12,6 +12,7 @@ from callmark.grounding.arithmetic import (
     Sum,
     Wanted,
     announces_a_sum,
+    half_unit,
     products,
     share_of,
     shares,
@@ -77,6 +78,11 @@ _SCALED = re.compile(
     r"(?i)\b(?:millions?|mio|billions?|mrd|thousands?|tsd|millones|milliarden?)\b"
     rf"|[{SIGNS}]\s?(?:m|k|bn)\b|\b(?:m|k|bn)\s?[{SIGNS}]"
 )
+MOST_TIMES = 366  # days of a year, people at a party
+_PER_ONE = re.compile(
+    r"\s?(?:per|each|an?|pro|je|par|por|al|/)\s?[^\W\d_]{2,}|\s(?:each|apiece)\b",
+    re.IGNORECASE,
+)
 _CHANGE = re.compile(r"[(\[][+−-]\d+[)\]]")
 _LAST_WORD = re.compile(r"([^\W\d_]{4,})\s?\(\D{0,3}$")
 # What is counted in, or left out: `£107 with a bag`, `before tax`.
@@ -113,7 +119,25 @@ class FurtherWorkings(Workings):
             return found
         if value.kind == "moment":
             return self._reckoned(value, sentence)
-        return self._apart(value, sentence) if value.readings and value.unit else None
+        if not value.readings or not value.unit:
+            return None
+        return self._apart(value, sentence) or self._per_one(value, sentence)
+
+    def _per_one(self, value: Value, sentence: Span) -> Worked | None:
+        """`231 € in all, so 77 € a day`, for three days."""
+        if _PER_ONE.match(self.text, value.end) is None or not value.readings[0]:
+            return None
+        half, each = half_unit(value), abs(value.readings[0])
+        for whole in self._beside(value, sentence):
+            times = round(whole / each)
+            if not 2 <= times <= MOST_TIMES or abs(whole - times * each) > times * half:
+                continue
+            scaled = times * SCALE
+            turn = self.turn_at(value.start)
+            held = (one.counts_for(turn) for one in self.index.numbers.get(scaled, ()))
+            if any(held) or self.said.holds_number(scaled, turn):
+                return Worked("rate", f"{decimal_text(whole)} for {times}")
+        return None
 
     def find_among_few(self, value: Value) -> Worked | None:
         """Where the results hold few numbers, one step from them, whatever the words say."""

@@ -506,8 +506,7 @@ class IntroducedLists:
             return ""
         if self._count_like(records[0]) == number // SCALE:
             return ""
-        counted = [one for word in stated if (one := _number_of(word)) is not None]
-        if sum(counted) == len(records):
+        if any(_number_of(word) == len(records) - number // SCALE for word in stated):
             return ""  # `one critical and three high findings:`
         if _come_to(records, number):
             return ""  # `5 sessions left:`, 1 of one package and 4 of another

@@ -64,8 +64,12 @@ _TABLE = """
 - weight: lightest|leichteste\\w*|más ligero|(?:le|la|les) plus légère?s?
 + population: most populous
 + reviews review: most[- ]reviewed|most reviews|meistbewertete\\w*|más reseñad[oa]s?
-+ area size: largest|biggest|größte\\w*|más grandes?|(?:le|la|les) plus grande?s?
-- area size: smallest|kleinste\\w*|más pequeñ[oa]s?|(?:le|la|les) plus petite?s?
++ depth: deepest|tiefste\\w*|más profund[oa]s?|(?:le|la|les) plus profonde?s?
+- depth: shallowest|flachste\\w*
++ area size, amount value total volume: largest|biggest|größte\\w*
+    |más grandes?|(?:le|la|les) plus grande?s?
+- area size, amount value total volume: smallest|kleinste\\w*
+    |más pequeñ[oa]s?|(?:le|la|les) plus petite?s?
 + length distance duration pages: longest|längste\\w*|más larg[oa]s?|(?:le|la|les) plus longue?s?
 - length distance duration pages: shortest|kürzeste\\w*|más cort[oa]s?|(?:le|la|les) plus courte?s?
 + *: highest|most|best|greatest|höchste\\w*|meisten|más alt[oa]s?|mayor|mejor|(?:le|la
@@ -233,6 +237,8 @@ class Ranks:
         measure = _MEASURE_OF.match(noun[1]) if noun is not None and not superlative.words else None
         if measure is not None:
             columns = [one for one in columns if measure[1].casefold() in key_words(one[1])]
+        if "duration" in words and any(map(_is_distance, record.fields)):
+            return None  # the fastest ran the furthest in his time
         if not columns and not superlative.words and _ALONE.match(text, found.end()):
             columns = list(self._stated(outline, found, record))
         among = _AMONG.match(text, found.end(), sentence[1])
@@ -295,6 +301,10 @@ class Ranks:
             for record in mention.records
             if record.number in numbers
         }
+
+
+def _is_distance(field: Field) -> bool:
+    return field.number is not None and "distance" in key_words(field.key)
 
 
 def _is_claimed(outline: Outline, found: re.Match[str], sentence: Span) -> bool:

@@ -79,9 +79,12 @@ class SiblingNames:
     def _gather_parts(self, whole: dict[str, list[ResultRecord]]) -> None:
         """`Miradouro` of `Hotel Miradouro Azul`, where it is a part of no other name."""
         parts: dict[tuple[str, ...], str | None] = {}
-        for name in whole:
+        for name, records in whole.items():
             for part in _parts_of(words_of_name(name), self._words):
-                parts[part] = name if part not in parts else None
+                known = parts.setdefault(part, name)
+                # `Orbit` of the deal `Orbit rollout` of `Orbit Ltd`: one record has both names.
+                if known is not None and whole[known] != records:
+                    parts[part] = None
         for part, full in parts.items():
             if full is not None and " ".join(part) not in self._tree.texts:
                 # A `Patio` in which others meet is no part of the name `Jazz en el Patio`.
