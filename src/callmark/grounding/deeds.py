@@ -37,7 +37,8 @@ _VERBS: dict[CallKind, str] = {
         disable activate deactivate reactivate suspend resume pause lock unlock block unblock
         register enroll grant approve assign close merge upload install deploy publish post restart
         reboot configure redeem extend renew replenish refuel insert append commit
-        push arm disarm arrange archive restore subscribe unsubscribe
+        push arm disarm arrange archive restore subscribe unsubscribe stop halt acknowledge queue
+        enqueue mute unmute pair launch retry rerun revert rotate reorder
     """,
     "read": """
         get find list search calculate check think read look lookup fetch query show view retrieve
@@ -49,6 +50,8 @@ _VERBS: dict[CallKind, str] = {
 _KINDS: dict[str, CallKind] = {
     stem(word): kind for kind, words in _VERBS.items() for word in words.split()
 }
+# In the name of a tool these are things: a page, a file.
+_SAID: dict[str, CallKind] = {stem("paged"): "send", stem("pinged"): "send", stem("filed"): "write"}
 # A pending order is exchanged by changing it, and a booking is created; a parcel is shipped by
 # whatever creates or sends something, and what `remove_item` removed is deleted.
 _DOES: dict[DeedKind, frozenset[CallKind]] = {
@@ -223,6 +226,7 @@ _NEAR = 200  # characters of a clause; or a long one would be read again for eac
 _ANY_OBJECT = frozenset(
     map(stem, "you your the also and now for this that with have been from account for new".split())
 )
+_NO_DEEDS = ("read", "run")
 _UNKNOWN: frozenset[CallKind] = frozenset(("run",))
 _FIRST_SENTENCE = re.compile(r"[^.\n]*")
 
@@ -363,7 +367,7 @@ def _claims(outline: Outline, can_write: bool) -> Iterator[_Claim]:
 def _is_deed(word: str) -> bool:
     """Could a deed be told with this word?"""
     return _ANY_VERB.fullmatch(word) is not None and (
-        word == "opened" or _KINDS.get(stem(word), "read") not in ("read", "run")
+        word == "opened" or stem(word) in _SAID or _KINDS.get(stem(word), "read") not in _NO_DEEDS
     )
 
 
@@ -420,7 +424,7 @@ def _meant(found: re.Match[str], text: str, clause: Span) -> DeedKind | None:
     verb = stem(found[found.lastgroup or 0])
     if verb == _OPEN and found.lastgroup == "active" and _OPENED.match(text, found.end()):
         return "write"
-    known = _KINDS.get(verb)
+    known = _SAID.get(verb) or _KINDS.get(verb)
     if known is None or known == "read" or known == "run":
         return None
     kind: DeedKind = "write" if known == "modify" or known == "create" else known
