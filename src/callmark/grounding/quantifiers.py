@@ -7,7 +7,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import NamedTuple
 
 from callmark.grounding.binding import Binder
@@ -452,6 +452,32 @@ def _number_of(word: str) -> int | None:
     return int(word) if word.isdecimal() else NUMBER_WORDS.get(word)
 
 
+def _first_count(text: str, line: OutlineLine) -> int:
+    """How many it stands for, if it says so at its beginning."""
+    words = islice(_ANY_WORD.finditer(text, *line.span), FIRST_WORDS)
+    return next((one for word in words if (one := _number_of(word[0].casefold()) or 0) > 0), 0)
+
+
+FIRST_WORDS = 6
+MOST_PLAIN = 12  # items of a list that somebody counts
+# `booked payments` and `rooms on floor 4 are still dirty`, up to the colon
+_ITEMS_OF = re.compile(
+    r"\s(?:[^\W\d_]+[ -]){0,2}[^\W\d_]+(?:s|en|er|n|x)\b[^.;:!?\n]{0,60}:?[*_]{0,2}",
+    re.IGNORECASE,
+)
+_SOME_OF = re.compile(
+    r"\b(?:includ\w+|such as|e\.g|for example|mainly|mostly|among|top|latest|first|last|best"
+    r"|days?|weeks?|hours?|minutes?|months?|years?|nights?|people|guests?|passengers?|points?|steps?"
+    r"|ways?|reasons?|things?|darunter|unter anderem|zum beispiel|tage?|stunden?|wochen?|davon"
+    r"|entre ellos|por ejemplo|días|horas|dont|par exemple|jours|heures"
+    r"|of (?:the|your|these|them))\b",
+    re.IGNORECASE,
+)
+_TOTALS = re.compile(
+    r"[|\s*_•-]*(?:(?:sub|grand )?total|sum|summe|gesamt|insgesamt|suma|somme)\b", re.IGNORECASE
+)
+
+
 class MiscountedPart(NamedTuple):
     start: int
     end: int
@@ -478,7 +504,34 @@ class IntroducedLists:
         if _MEASURED.match(text, value.end):
             return ""  # `lead by two points:` counts nothing that is listed
         within = self._listed_within(value.end, sentence, _HAS_NUMBER)
-        return self._miscount(value.readings[0], sentence, within)
+        because = self._miscount(value.readings[0], sentence, within)
+        return because or ("" if within else self._miscount_items(value, sentence))
+
+    def _miscount_items(self, value: Value, sentence: Span) -> str:
+        """`in five booked payments:`, over four items, whatever they name."""
+        text = self._outline.text
+        line = self._outline.line_at(value.start)
+        if (
+            _ITEMS_OF.fullmatch(text, value.end, sentence[1]) is None
+            or _SOME_OF.search(text, *sentence)
+            or sentence[1] > line.end
+            or not text.startswith(":", sentence[1] - 1)
+            or self._listed_below(sentence)
+        ):
+            return ""
+        items = self._items_after(line)
+        listed = sum(_TOTALS.match(text, one.start, one.end) is None for one in items)
+        stated = {_number_of(word.casefold()) for word in _ANY_WORD.findall(text, *sentence)}
+        number = value.readings[0] // SCALE
+        if not 2 <= listed <= MOST_PLAIN or not stated.isdisjoint({listed, len(items)}):
+            return ""
+        # `Six say why:`, over `- price – three of them`; or each has a column of a table.
+        columns = text.count("|", *items[0].span) - 1
+        if number in (columns, columns - 1):
+            return ""
+        if number <= sum(_first_count(text, one) for one in items) <= MOST_PLAIN:
+            return ""
+        return f"the answer lists {listed}"
 
     def wrong_parts(self) -> Iterator[MiscountedPart]:
         """Numbers in words that say how many of several the list has."""
