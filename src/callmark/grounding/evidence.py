@@ -247,9 +247,13 @@ class Walk:
             if not self._served.error:
                 place = LeafPlace(self._served, path, key, strict, len(value))
                 self.lists.append((place, value))
-        elif is_number(value) and not (
-            self._echo_numbers and (key, of_json(value)) in self._echo_numbers
-        ):
+        elif isinstance(value, (int, float)) and not isinstance(value, bool):
+            self._add_number(value, path, key, strict)
+
+    def _add_number(self, value: float, path: str, key: str, strict: bool) -> None:
+        if isinstance(value, float) and not math.isfinite(value):
+            return
+        if not (self._echo_numbers and (key, of_json(value)) in self._echo_numbers):
             self.places.append(LeafPlace(self._served, path, key, strict, value))
 
     def _visit_object(self, value: dict[str, Json], path: str, strict: bool, depth: int) -> None:
@@ -263,6 +267,9 @@ class Walk:
             if isinstance(entry, str) and entry[:1] not in _OPENING and not entry[:1].isspace():
                 if not (echoes and fold(entry) in echoes):
                     places.append(LeafPlace(served, pointer, name, is_strict, entry))
+                continue
+            if type(entry) is int or type(entry) is float:
+                self._add_number(entry, pointer, name, is_strict)
                 continue
             self._visit(entry, pointer, name, is_strict, depth + 1)
 
@@ -311,14 +318,14 @@ class Texts:
     answer, where it is asked for its own spans only; what they do not begin is left out."""
 
     def __init__(self, places: Iterable[LeafPlace], words: frozenset[str] | None = None) -> None:
-        self._places = [one for one in places if isinstance(one.value, str)]
+        self._places = [(one.value, one) for one in places if isinstance(one.value, str)]
         self._words = words
         # By their first token. Whoever finds one in a span has to ask whether it `is_text`.
         self.pieces: dict[str, dict[Piece, list[Leaf]]] = {}
         self._begun: dict[str, dict[int, dict[str, list[tuple[int, Piece, list[Leaf]]]]]] = {}
-        for place in self._places:
+        for text, place in self._places:
             leaf: Leaf | None = None
-            for first, piece in _pieces_of(want_text(place.value)):
+            for first, piece in _pieces_of(text):
                 if words is None or first in words:
                     leaf = leaf or place.leaf()
                     pieces = self.pieces.setdefault(first, {})
@@ -326,7 +333,7 @@ class Texts:
 
     @once
     def _leaves(self) -> list[Leaf]:
-        return [place.leaf() for place in self._places]
+        return [place.leaf() for _, place in self._places]
 
     def begun_by(self, first: str, text: str, at: int) -> Iterable[tuple[Piece, list[Leaf]]]:
         """The pieces with this first token that may stand at this place: all of a few; of many,
@@ -356,8 +363,7 @@ class Texts:
         """The longer leaves by the five tokens in a row that they hold."""
         runs: dict[tuple[str, ...], list[Leaf]] = {}
         words = self._words
-        for place in self._places:
-            text = want_text(place.value)
+        for text, place in self._places:
             if len(text) <= RUN_TOKENS or (text.isascii() and len(text) <= 2 * RUN_TOKENS):
                 continue  # too short for more tokens than that
             text = fold(text)
@@ -664,34 +670,3 @@ def states(value: Value, known: Value) -> bool:
     if any(a.groundable and a.agrees(b) for a in value.moments for b in known.moments):
         return True
     return bool(value.key) and value.kind != "number" and value.key == known.key
-
-
-# --- results that are tables, or texts that list records
-
-_HEADS = ("columns", "headers", "header", "fields", "column_names", "schema")
-
-
-def width_of(value: Json) -> int:
-    """How many cells each row of a table has; 0: it is none."""
-    if not isinstance(value, list) or len(value) < 2 or not isinstance(value[0], list):
-        return 0
-    width = len(value[0])
-    is_even = width > 1 and all(
-        isinstance(row, list)
-        and len(row) == width
-        and not any(isinstance(cell, dict | list) for cell in row)
-        for row in value
-    )
-    return width if is_even else 0
-
-
-def head_of(beside: dict[str, Json], width: int) -> list[str] | None:
-    """The names of the columns, as a list of texts or of objects with a name beside the rows."""
-    for key in _HEADS:
-        names = beside.get(key)
-        if isinstance(names, list) and len(names) == width:
-            texts = [one.get("name") if isinstance(one, dict) else one for one in names]
-            known = [one for one in texts if isinstance(one, str)]
-            if len(set(known)) == width:
-                return known
-    return None

@@ -242,7 +242,7 @@ def names_in(value: Json) -> set[str]:
         stack += [  # what keys may stand in
             one
             for one in inside
-            if isinstance(one, (dict, list)) or (isinstance(one, str) and "{" in one)
+            if ("{" in one if isinstance(one, str) else isinstance(one, (dict, list)))
         ]
     return names
 

@@ -26,13 +26,12 @@ from callmark.grounding.evidence import (
     MAX_DEPTH,
     Served,
     flat,
-    head_of,
     is_number,
     parts_of,
-    width_of,
 )
 from callmark.grounding.numbers import SCALE, TOLERANCE, of_json
 from callmark.grounding.reading import read_leaf
+from callmark.grounding.tables import head_of, width_of
 from callmark.grounding.text import Frozen, fold, once, records_of_text
 from callmark.grounding.values import Value, identifier_key
 from callmark.records.jsontext import Json, texts_in, want_list, want_object
@@ -454,6 +453,8 @@ class RecordIndex:
         return is_name or (bool(self._ordered) and self._ordered[0] <= TOLERANCE)
 
     def _add_text(self, text: str, field: Field) -> None:
+        if len(text) <= _SHORT and _says_nothing(text):
+            return
         for value in read_leaf(text):
             for one in flat((value,)) if value.inner else (value,):
                 self._add_value(one, field)
@@ -462,9 +463,7 @@ class RecordIndex:
                 self._add_moment(moment, field)
         if len(text) <= _SHORT and _DIGIT.search(text):
             _note(self.identifiers, identifier_key(text), field)
-            shape = shape_of(text)
-            if shape not in self.shapes:
-                self.shapes[shape] = field
+            self.shapes.setdefault(shape_of(text), field)
 
     def _add_value(self, value: Value, field: Field) -> None:
         for reading in value.readings:
@@ -634,6 +633,12 @@ class RecordIndex:
             if len(key) > 4 and key[-4:].isdecimal():
                 endings.setdefault(key[-4:], []).append((key, fields[0]))
         return endings
+
+
+@lru_cache(maxsize=1 << 13)
+def _says_nothing(text: str) -> bool:
+    """No value, no time and no digit: most short texts."""
+    return not (_DIGIT.search(text) or ":" in text or text.startswith("PT") or read_leaf(text))
 
 
 @lru_cache(maxsize=1 << 12)

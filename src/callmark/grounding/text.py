@@ -347,6 +347,8 @@ def joins(char: str) -> bool:
 
 
 def _is_word(char: str) -> bool:
+    if char.isascii():
+        return char.isalnum() or char == "_"
     return char.isalnum() or char == "_" or unicodedata.category(char)[0] == "M"
 
 
