@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple, TypeGuard
 
@@ -322,14 +322,17 @@ class Texts:
         self._words = words
         # By their first token. Whoever finds one in a span has to ask whether it `is_text`.
         self.pieces: dict[str, dict[Piece, list[Leaf]]] = {}
+        # What may follow it; empty: it may stand by itself.
+        self.seconds: dict[str, set[str]] = {}
         self._begun: dict[str, dict[int, dict[str, list[tuple[int, Piece, list[Leaf]]]]]] = {}
         for text, place in self._places:
             leaf: Leaf | None = None
-            for first, piece in _pieces_of(text):
-                if words is None or first in words:
+            for first, second, piece in _pieces_of(text):
+                if words is None or (first in words and (not second or second in words)):
                     leaf = leaf or place.leaf()
                     pieces = self.pieces.setdefault(first, {})
                     note(pieces.setdefault(piece, []), leaf)
+                    self.seconds.setdefault(first, set()).add(second)
 
     @once
     def _leaves(self) -> list[Leaf]:
@@ -357,6 +360,13 @@ class Texts:
         if len(found) > 1:
             found.sort(key=_place_of)
         return [(piece, leaves) for _, piece, leaves in found]
+
+    def begins_at(self, tokens: Sequence[str], at: int) -> bool:
+        """Could a piece begin with this token, as it is followed?"""
+        seconds = self.seconds.get(tokens[at])
+        if seconds is None:
+            return False
+        return "" in seconds or (at + 1 < len(tokens) and tokens[at + 1] in seconds)
 
     @once
     def runs(self) -> dict[tuple[str, ...], list[Leaf]]:
@@ -410,14 +420,20 @@ def telling(tokens: Iterable[str]) -> bool:
     return sum(map(len, tokens)) >= 3 and any(token not in STOP_WORDS for token in tokens)
 
 
-def _pieces_of(text: str) -> tuple[tuple[str, Piece], ...]:
-    """Each with its first token."""
+def _pieces_of(text: str) -> tuple[tuple[str, str, Piece], ...]:
+    """Each with its first token and its second, if it has one."""
     return (_pieces_of_short if len(text) <= SHORT else _with_first_tokens)(text)
 
 
-def _with_first_tokens(text: str) -> tuple[tuple[str, Piece], ...]:
-    pieces = ((token_pattern(one.text).search(one.text), one) for one in _split(text))
-    return tuple((first[0], piece) for first, piece in pieces if first is not None)
+def _with_first_tokens(text: str) -> tuple[tuple[str, str, Piece], ...]:
+    found: list[tuple[str, str, Piece]] = []
+    for piece in _split(text):
+        pattern = token_pattern(piece.text)
+        first = pattern.search(piece.text)
+        if first is not None:
+            second = pattern.search(piece.text, first.end())
+            found.append((first[0], "" if second is None else second[0], piece))
+    return tuple(found)
 
 
 _pieces_of_short = lru_cache(maxsize=1 << 13)(_with_first_tokens)

@@ -34,7 +34,8 @@ from callmark.grounding.polar_keys import (
 from callmark.grounding.quantifiers import LONGEST_HEAD, AnswerTables, find_exception, find_other
 from callmark.grounding.record_tree import Field, RecordTree, ResultRecord, key_words
 from callmark.grounding.spans import WIDE, Cue, Outline, Span
-from callmark.grounding.text import once, prose_of
+from callmark.grounding.tables import prose_of
+from callmark.grounding.text import once
 from callmark.grounding.values import Value
 from callmark.records.trace import UserTurn
 

@@ -31,8 +31,8 @@ from callmark.grounding.evidence import (
 )
 from callmark.grounding.numbers import SCALE, TOLERANCE, of_json
 from callmark.grounding.reading import read_leaf
-from callmark.grounding.tables import head_of, width_of
-from callmark.grounding.text import Frozen, fold, once, records_of_text
+from callmark.grounding.tables import head_of, records_of_text, width_of
+from callmark.grounding.text import Frozen, fold, once
 from callmark.grounding.values import Value, identifier_key
 from callmark.records.jsontext import Json, texts_in, want_list, want_object
 from callmark.records.trace import is_mcp_result, read_inside

@@ -9,7 +9,7 @@ import unicodedata
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import accumulate, compress, count, groupby
+from itertools import accumulate, compress, count
 from operator import add
 from typing import Any, Generic, NamedTuple, Self, TypeVar, overload
 
@@ -325,12 +325,17 @@ def _clusters(text: str) -> list[tuple[int, int]]:
     return clusters
 
 
+_APART = frozenset(" \n\t.,;:!?*|-\"'()")  # nothing is one token with these
+
+
 def is_boundary(text: str, position: int) -> bool:
     """A boundary lies between two characters unless both are letters, marks, digits or `_`;
     between CJK, kana or Thai characters always."""
     if position <= 0 or position >= len(text):
         return True
     before, after = text[position - 1], text[position]
+    if before in _APART or after in _APART:
+        return True
     if not (_is_word(before) and _is_word(after)):
         return True
     if before.isascii() and after.isascii():
@@ -625,72 +630,3 @@ def find_number_words(text: str) -> Iterator[tuple[int, int, int]]:
         follows = words[at + 1][0].casefold() if at + 1 < len(words) else ""
         if number > 1 and follows not in _TALK:
             yield word.start(), word.end(), number
-
-
-# --- texts that list records
-
-MOST_LINES = 5000  # of a text that is read as records
-_PAIR = re.compile(
-    r"\s*(?:[-*•]\s+|\d{1,3}[.)]\s+)?[*_]{0,2}(?P<key>[^\W\d_][\w /()#.-]{0,40}?)[*_]{0,2}\s*:"
-    r"[*_]{0,2}\s+(?P<value>\S.{0,300})"
-)
-_RULED = re.compile(r"[\s|:+-]+")
-_HEAD_DIGIT = re.compile(r"\d")
-_COUNT_LINE = re.compile(r"\s*(?:\(?\d+ rows?\b.*|Time: .*)")  # under what a database prints
-
-
-def records_of_text(text: str) -> Iterator[dict[str, str]]:
-    """What a text lists: the rows of CSV, or blocks of `Key: value` lines, each under its title,
-    and the tables between them."""
-    lines = text.split("\n")[:MOST_LINES]
-    rows = _rows_of(lines) or _rows_of(lines[1:])  # a line before may say of what
-    yield from rows
-    for is_row, run in groupby(() if rows else lines, lambda line: line.lstrip().startswith("|")):
-        part = list(run)
-        yield from _rows_of(part) if is_row else _blocks_of(part)
-
-
-def prose_of(text: str) -> str:
-    """What is left of a text without what it lists."""
-    if "\n" not in text:
-        return text
-    lines = text.split("\n")[:MOST_LINES]
-    if _rows_of(lines):
-        return ""
-    kept = [one for one in lines if not (one.lstrip().startswith("|") or _PAIR.fullmatch(one))]
-    return "\n".join(kept)
-
-
-def _blocks_of(lines: Iterable[str]) -> Iterator[dict[str, str]]:
-    block: dict[str, str] = {}
-    title = ""
-    for line in (*lines, ""):
-        found = _PAIR.fullmatch(line)
-        key = found["key"].strip(" *_") if found else ""
-        if not found or key in block:
-            if len(block) > 1:
-                yield {"title": title} | block if title else block
-            if block or not line.strip():
-                block, title = {}, ""
-            if not found:
-                title = line.strip(" \t#*-•:")[:80] or title
-                continue
-        block[key] = found["value"].strip(" *_") if found else ""
-
-
-def _rows_of(lines: Sequence[str]) -> list[dict[str, str]]:
-    """Lines of CSV, tabs or a Markdown table: all of one width, under a head without digits."""
-    filled = [line for line in lines if line.strip()]
-    while len(filled) > 3 and _COUNT_LINE.fullmatch(filled[-1]):
-        filled.pop()
-    for mark in "|\t,;":
-        if len(filled) > 1 and filled[0].count(mark) > 1 and not _HEAD_DIGIT.search(filled[0]):
-            cells = [
-                [cell.strip() for cell in line.strip(" |" if mark == "|" else " ").split(mark)]
-                for line in filled
-                if not _RULED.fullmatch(line)
-            ]
-            head = cells[0]
-            if all(len(row) == len(head) for row in cells) and len(set(head)) == len(head):
-                return [dict(zip(head, row, strict=True)) for row in cells[1:]]
-    return []
