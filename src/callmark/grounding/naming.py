@@ -118,8 +118,7 @@ class KnownWords:
             parts = key_words(key)
             words.update(parts)
             words.update(first + second for first, second in pairwise(parts))
-        texts = [one.value for one in tree.fields if isinstance(one.value, str)]
-        words.update(letters_of("\n".join(texts)))
+        words.update(letters_of("\n".join(text for text, _ in tree.text_fields)))
         self._said.known()  # now its texts are known
         for _, text in self._said.texts:
             words.update(letters_of(text))
@@ -311,10 +310,10 @@ class GivenNames:
     def _by_word(self) -> dict[tuple[bool, str], list[tuple[tuple[str, ...], Field]]]:
         """By the first and by the last of their words."""
         found: dict[tuple[bool, str], list[tuple[tuple[str, ...], Field]]] = {}
-        for field in self._tree.fields:
-            if not isinstance(field.value, str) or len(field.value) > LONGEST_NAME:
+        for text, field in self._tree.text_fields:
+            if len(text) > LONGEST_NAME or not (text[:1].isupper() or text[:1].isspace()):
                 continue
-            words = field.value.split()
+            words = text.split()
             if not 1 < len(words) <= 4 or not _PLACES.isdisjoint(key_words(field.key)):
                 continue
             if all(one[:1].isupper() and one.isalpha() for one in words):
@@ -362,9 +361,8 @@ class GivenNames:
     def _by_gap(self) -> dict[tuple[str, ...], tuple[str, Field]]:
         """Names without one of their words: an empty text stands in its place."""
         found: dict[tuple[str, ...], tuple[str, Field]] = {}
-        for field in self._tree.fields:
-            value = field.value
-            if not isinstance(value, str) or " " not in value or len(value) > LONGEST_NAME:
+        for value, field in self._tree.text_fields:
+            if " " not in value or len(value) > LONGEST_NAME:
                 continue
             if not value[0].isupper() or _RUN.fullmatch(value) is None:
                 continue

@@ -521,8 +521,7 @@ class PolarFields:
 
     @once
     def _prose(self) -> str:
-        fields = self._tree.fields
-        texts = [prose_of(one.value) for one in fields if isinstance(one.value, str)]
+        texts = [prose_of(text) for text, _ in self._tree.text_fields]
         return "\n".join(text.casefold() for text in texts if len(text) > LONG_TEXT)
 
     @once

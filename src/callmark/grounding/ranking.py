@@ -21,7 +21,7 @@ from callmark.grounding.record_tree import (
     key_words,
     stem,
 )
-from callmark.grounding.siblings import groups_of, words_of_name
+from callmark.grounding.siblings import words_of_name
 from callmark.grounding.spans import Outline, Span
 from callmark.grounding.text import NUMBER_WORDS, SIGNS, Frozen, fold, once
 from callmark.grounding.values import Value
@@ -192,7 +192,7 @@ class Ranks:
         self, tree: RecordTree, mentions: Sequence[Mention], values: Sequence[Value]
     ) -> None:
         self._groups: dict[int, list[ResultRecord]] = {}
-        for group in groups_of(tree):
+        for group in tree.groups:
             if len(group) <= MOST_RANKED:
                 self._groups.update((record.number, group) for record in group)
         self._mentions = mentions
@@ -501,7 +501,7 @@ class Tallies:
     def _columns(self) -> dict[str, list[_Column]]:
         """By key; those of objects that a record holds are its own."""
         found: dict[str, list[_Column]] = {}
-        for group in groups_of(self._tree):
+        for group in self._tree.groups:
             if len(group) <= MOST_COUNTED:
                 for key, column in _columns_of(group).items():
                     found.setdefault(key, []).append(column)
@@ -656,5 +656,10 @@ def _state(field: Field) -> str | None:
     if isinstance(field.value, bool):
         return str(field.value).lower()
     if isinstance(field.value, str) and 2 < len(field.value) <= LONGEST:
-        return " ".join(words_of_name(field.value)) or None
+        return _plain(field.value) or None
     return None
+
+
+@lru_cache(maxsize=1 << 12)
+def _plain(text: str) -> str:
+    return " ".join(words_of_name(text))

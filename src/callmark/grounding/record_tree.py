@@ -37,6 +37,7 @@ from callmark.grounding.values import Value, identifier_key
 from callmark.records.jsontext import Json, texts_in, want_list, want_object
 from callmark.records.trace import is_mcp_result, read_inside
 
+_OPENING = frozenset("{[")
 _WRAPPING = frozenset(("name", "value", "label", "displayName", "login", "text", "title"))
 LONGEST_CODE = 20  # characters
 _CODED = re.compile(r"[A-Z]{1,6}-?\d{2,}[A-Z\d-]*")
@@ -194,6 +195,7 @@ class RecordTree:
     def __init__(self, served: Iterable[Served]) -> None:
         self.records: list[ResultRecord] = []
         self.fields: list[Field] = []
+        self.text_fields: list[tuple[str, Field]] = []  # those whose value is a text, with it
         self.series: list[Series] = []
         self.keys: set[str] = set()
         self.texts: dict[str, list[Field]] = {}  # by what they say, folded
@@ -206,20 +208,23 @@ class RecordTree:
         """`"flights": ["LH1808"]`: what looks like an identifier and stands in one record only is
         a name of it, whatever its key."""
         found: dict[str, ResultRecord | None] = {}
-        for field in self.fields:
-            value = field.value
-            if (
-                isinstance(value, str)
-                and "A" <= value[:1] <= "Z"
-                and len(value) <= LONGEST_CODE
-                and _CODED.fullmatch(value)
-            ):
+        for value, field in self.text_fields:
+            if "A" <= value[:1] <= "Z" and len(value) <= LONGEST_CODE and _CODED.fullmatch(value):
                 known = found.setdefault(value, field.record)
                 if known is not field.record:
                     found[value] = None
         for value, record in found.items():
             if record is not None and not record.names and record.kind.endswith("/*"):
                 _name(record, value)
+
+    @once
+    def groups(self) -> list[list[ResultRecord]]:
+        """The records of each list or table, two at least."""
+        found: dict[tuple[int, str], list[ResultRecord]] = {}
+        for record in self.records:
+            if record.parent is not None and record.kind.endswith("/*"):
+                found.setdefault((record.parent.number, record.kind), []).append(record)
+        return [group for group in found.values() if len(group) > 1]
 
     def _add(self, served: Served) -> None:
         self._served = served
@@ -280,7 +285,7 @@ class RecordTree:
         for name in sorted(value):
             entry, pointer = value[name], f"{path}/{_escape(name)}"
             if isinstance(entry, str):
-                is_leaf = "\n" not in entry and entry.lstrip()[:1] not in ("{", "[")
+                is_leaf = "\n" not in entry and entry.lstrip()[:1] not in _OPENING
             else:
                 is_leaf = not isinstance(entry, (dict, list))
             if is_leaf:
@@ -325,20 +330,23 @@ class RecordTree:
             record.last = len(self.records) - 1
 
     def _visit_leaf(self, value: Json, path: str, key: str, record: ResultRecord) -> None:
-        number, is_text, echo, folded = None, isinstance(value, str), False, ""
-        if is_text:
-            folded = fold(str(value))
-            echo = folded in self._echoes
-        elif type(value) is int:  # and no bool
-            number = value * SCALE
-        elif isinstance(value, float):
-            number = number_of(value)
-        field = Field(record, path, key, value, echo, number)
+        if isinstance(value, str):
+            folded = fold(value)
+            field = Field(record, path, key, value, folded in self._echoes, None)
+            self.text_fields.append((value, field))
+            known = self.texts.get(folded)
+            if known is None:
+                self.texts[folded] = [field]
+            else:
+                known.append(field)
+            is_told = True
+        else:
+            number = value * SCALE if type(value) is int else number_of(value)
+            field = Field(record, path, key, value, False, number)
+            is_told = number is not None
         self.fields.append(field)
         record.fields.append(field)
-        if is_text:
-            self.texts.setdefault(folded, []).append(field)
-        if (is_text or number is not None) and _is_naming(key):
+        if is_told and _is_naming(key):
             _name(record, str(value))
 
 
@@ -568,7 +576,7 @@ class RecordIndex:
     @once
     def _lengths(self) -> list[int]:
         """How long the texts of the results are."""
-        return [len(one.value) for one in self.tree.fields if isinstance(one.value, str)]
+        return [len(text) for text, _ in self.tree.text_fields]
 
     @once
     def is_prose(self) -> bool:
@@ -620,8 +628,8 @@ class RecordIndex:
     @once
     def _windows(self) -> dict[int, Field]:
         found: dict[int, Field] = {}
-        for field in self.tree.fields:
-            window = _WINDOW.fullmatch(field.value) if isinstance(field.value, str) else None
+        for text, field in self.tree.text_fields:
+            window = _WINDOW.fullmatch(text)
             for hour in window.groups() if window else ():
                 found.setdefault(int(hour), field)
         return found

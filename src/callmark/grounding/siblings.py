@@ -40,15 +40,6 @@ _NOT_TELLING = frozenset(
 _DAY_WORDS = frozenset("date day start starts begin begins when departure".split())
 
 
-def groups_of(tree: RecordTree) -> list[list[ResultRecord]]:
-    """The records of each list or table, two at least."""
-    found: dict[tuple[int, str], list[ResultRecord]] = {}
-    for record in tree.records:
-        if record.parent is not None and record.kind.endswith("/*"):
-            found.setdefault((record.parent.number, record.kind), []).append(record)
-    return [group for group in found.values() if len(group) > 1]
-
-
 class SiblingNames:
     """Where an answer, of which these are the `words`, mentions records in such a way."""
 
@@ -56,7 +47,7 @@ class SiblingNames:
         self._words = words
         self._called: dict[int, list[str]] = {}
         self._parts: set[tuple[str, ...]] = set()
-        self._groups = [one for one in groups_of(tree) if len(one) <= MOST_SIBLINGS]
+        self._groups = [one for one in tree.groups if len(one) <= MOST_SIBLINGS]
         self._tree = tree
         self._records = tree.records
         self._gather()
@@ -88,7 +79,8 @@ class SiblingNames:
 
     def mentions(self, text: str, values: Sequence[Value]) -> list[Mention]:
         """From left to right. `values` are those of the text: days may stand for records."""
-        called = Names(self._records, lambda record: self._called.get(record.number, ()))
+        named = [self._records[number] for number in sorted(self._called)]
+        called = Names(named, lambda record: self._called[record.number])
         found: list[Mention] = []
         for one in called.mentions(text):
             is_part = words_of_name(text[one.start : one.end]) in self._parts

@@ -24,8 +24,8 @@ from callmark.grounding.text import (
     break_literal_newlines,
     lower,
     once,
+    place_tokens,
     place_words,
-    tokens_in,
 )
 from callmark.grounding.values import Value, find_values
 from callmark.records.samples import Extractor
@@ -343,10 +343,8 @@ class Outline:
     @once
     def words(self) -> frozenset[str]:
         """In lower case. A rule whose words are not among them need not look any further."""
-        if "_" not in self.text:
-            return frozenset(self._placed[0])
-        plain = blank_signs(self.text)
-        return frozenset(_ANY_WORD.findall(self._lower) if plain is None else tokens_in(plain))
+        placed = place_tokens(self.text)
+        return frozenset(_ANY_WORD.findall(self._lower) if placed is None else placed.words)
 
     @once
     def _placed(self) -> tuple[list[str], list[int]]:

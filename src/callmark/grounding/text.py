@@ -85,7 +85,7 @@ def is_plain(text: str) -> bool:
     return text.isascii() or all(map(_is_plain, _beyond_ascii(text)))
 
 
-@lru_cache(maxsize=16)  # several questions are asked of one answer
+@lru_cache(maxsize=1 << 7)  # several questions are asked of one text
 def _beyond_ascii(text: str) -> frozenset[str]:
     return frozenset(_NOT_ASCII.findall(text))
 

@@ -390,6 +390,8 @@ def number(start: int, end: int, run: str, locale: str | None, form: Form) -> Va
 
 def decimals_of(value: Value) -> int:
     """How many digits are stated behind the decimal point, whatever sign that is."""
+    if value.text.isdecimal():
+        return 0
     last = max(map(value.text.rfind, ".,٫"))
     if last < 0:
         return 0

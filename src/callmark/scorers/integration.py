@@ -97,10 +97,8 @@ class ToldWords:
         if not self._opening:
             self._opening, self._opened = f" {' '.join(tokens)} ", turn
             return
-        for word in tokens:
-            self._words.setdefault(word, turn)
-        for pair in pairwise(tokens):
-            self._pairs.setdefault(pair, turn)
+        self._words.update(dict.fromkeys(set(tokens).difference(self._words), turn))
+        self._pairs.update(dict.fromkeys(set(pairwise(tokens)).difference(self._pairs), turn))
 
     def holds(self, tokens: list[str], turn: int | None) -> bool:
         return self._stand(tokens, turn) or self._hold(tokens, turn)
