@@ -42,10 +42,10 @@ from callmark.grounding.values import (
     _compile,
     find_values,
 )
-from callmark.scorers.integration import ToldWords, tokens_of
 from callmark.scorers.pii import find_pii
 from callmark.scorers.privacy import _may_be_personal
 from callmark.scorers.statements import _has_lists, _may_say_yes_or_no, _may_tell_deeds
+from callmark.scorers.told_words import ToldWords, tokens_of
 
 PIECES = st.sampled_from(
     "search city q call tool action name input args Berlin May 12 7 2024 10:30 230,940 1.2.3.4 1234567"

@@ -240,10 +240,12 @@ class Binder:
         beside = self._beside(value, sentence)
         if beside is not None:
             return RecordSubject(_most_specific([beside]), beside=True)
-        for span in (self.outline.clause_at(value.start), sentence):
+        for span in dict.fromkeys((self.outline.clause_at(value.start), sentence)):
             near = self.outline.near(value, span)
             found = self._spoken_of(self._within(*near, value))
             loose = self._spoken_of(self._loosely_within(*near, value))
+            if not (found or loose):
+                continue
             later = _LATER.search(self.text, value.end, near[1])
             if later is not None:  # what is named there is spoken of there
                 found = [one for one in found if one.start < later.start()]
@@ -589,7 +591,7 @@ def _between(
 ) -> list[Mention]:
     at = bisect_left(starts, start)
     end = min(end, start + 2 * WIDE)
-    found = []
+    found: list[Mention] = []
     while at < len(mentions) and mentions[at].start < end:
         mention = mentions[at]
         if not mention.start < but.end <= mention.end and not (

@@ -541,7 +541,7 @@ class Grounder:
 
     def _placed_in(self, span: Span) -> PlacedWords | None:
         """None also for an emphasis that ends in the middle of a token: `_so it was_`."""
-        if not all(is_boundary(self._broken, edge) for edge in span):
+        if not (is_boundary(self._broken, span[0]) and is_boundary(self._broken, span[1])):
             return None
         return None if self.text.find("\\n", *span) >= 0 else self._placed
 

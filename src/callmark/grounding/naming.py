@@ -382,16 +382,22 @@ class GivenNames:
         """`Harbour Kitchen` where the results have `Goodland Kitchen`, and nobody a harbour."""
         text = outline.text
         for run in _RUN.finditer(text) if self._by_gap else ():
-            if self._kept.isdisjoint(fold(run[0]).split(" ")):
+            plain = [one for one in fold(run[0]).split(" ") if one != "&"]
+            kept = [at for at, one in enumerate(plain) if one in self._kept]
+            if not kept:
                 continue
             line = outline.line_at(run.start())
             if _HEADING.match(text, line.start, line.end):
                 continue
             words = list(_PLAIN_WORD.finditer(text, *run.span()))
             # What is no part of a name matches none: `a Danish restaurant` is no `Restaurant`.
-            folded = [fold(one[0]) if _may_name(one[0]) else "" for one in words]
+            folded = [
+                one if _may_name(word[0]) else "" for word, one in zip(words, plain, strict=True)
+            ]
             for at, word in enumerate(words):
                 if not word[0][0].isupper() or _OF_KIND.search(word[0]):
+                    continue
+                if not any(0 < abs(at - one) < MOST_NAME_WORDS for one in kept):
                     continue
                 near = self._near(folded, at)
                 if near is None or not self._is_unknown(word[0]) or self._known.hold(word[0]):

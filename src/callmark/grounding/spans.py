@@ -139,7 +139,7 @@ def _line_sentences(text: str, start: int, end: int) -> Iterator[Span]:
                 yield span
             position += len(cell) + 1
         return
-    item = _ITEM.match(line)
+    item = None if line[:1].isalpha() else _ITEM.match(line)
     if item and _is_ordinal_before_month(item[0].strip().rstrip("."), line[item.end() :]):
         item = None
     position = start + (item.end() if item else 0)
@@ -525,16 +525,18 @@ def _lines(text: str) -> Iterator[OutlineLine]:
         end = start + len(raw)
         body = raw.strip()
         if body:
-            is_item = _LIST_MARK.match(body) is not None
-            level: float = len(raw) - len(raw.lstrip(" \t")) + is_item
-            if not is_item and _HEADING.match(body):
-                level -= 0.5
+            level: float = len(raw) - len(raw.lstrip(" \t"))
+            if not body[0].isalpha():  # else it is neither
+                if _LIST_MARK.match(body):
+                    level += 1
+                elif _HEADING.match(body):
+                    level -= 0.5
             while above and above[-1][0] >= level:
                 above.pop()
             for deeper in [one for one in before if one > level]:
                 del before[deeper]
             siblings = before.setdefault(level, [])
-            heads = tuple((head[1], head[2]) for head in above[-NEAREST_HEADS:])
+            heads = tuple([head[1:] for head in above[-NEAREST_HEADS:]])
             yield OutlineLine(start, end, heads, tuple(siblings[-NEAREST_SIBLINGS:]), level)
             siblings.append((start, end))
             above.append((level, start, end))

@@ -82,11 +82,11 @@ def token_pattern(text: str) -> re.Pattern[str]:
 
 def is_plain(text: str) -> bool:
     """No combining marks, and no script without blanks: `’` and `é` are as plain as ASCII."""
-    return text.isascii() or all(map(_is_plain, _beyond_ascii(text)))
+    return text.isascii() or all(map(_is_plain, beyond_ascii(text)))
 
 
 @lru_cache(maxsize=1 << 7)  # several questions are asked of one text
-def _beyond_ascii(text: str) -> frozenset[str]:
+def beyond_ascii(text: str) -> frozenset[str]:
     return frozenset(_NOT_ASCII.findall(text))
 
 
@@ -193,7 +193,7 @@ def blank_signs(text: str) -> str | None:
     """The text with blanks for the signs beyond ASCII: `’`, `–`, `•`. None where it has letters or
     digits beyond it, whose words only a pattern can tell."""
     if not text.isascii():
-        for char in _beyond_ascii(text):
+        for char in beyond_ascii(text):
             if not _is_sign(char):
                 return None
             text = text.replace(char, " ")

@@ -19,14 +19,9 @@ from callmark.records.jsontext import Json
 from callmark.records.results import ArgumentOrigin, Origin
 from callmark.records.samples import NOT_RECORDED
 from callmark.records.trace import TraceEntry
-from callmark.scorers.integration import (
-    ToldWords,
-    TrialReading,
-    is_before,
-    prompt_texts,
-    tokens_of,
-)
+from callmark.scorers.integration import TrialReading, prompt_texts
 from callmark.scorers.shown import MANY, ShownTexts, ordinal_of, place_of
+from callmark.scorers.told_words import ToldWords, is_before, tokens_of
 
 _CODE = re.compile(r"[A-Z]{2,5}")
 _MONTH = re.compile(r"(?P<y>\d{4})-(?P<m>0[1-9]|1[0-2])")

@@ -105,7 +105,9 @@ class _Stated:
             return True
         if len(tokens) > _SHORT:
             return False
-        return identifier_key(text) in self._keys or any(
+        if self._keys and identifier_key(text) in self._keys:
+            return True
+        return bool(self._moments) and any(
             moment in self._moments for value in values_of(text) for moment in value.moments
         )
 

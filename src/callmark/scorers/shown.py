@@ -13,7 +13,8 @@ from callmark.grounding.numbers import SCALE
 from callmark.grounding.record_tree import Field
 from callmark.grounding.text import NUMBER_WORDS, fold, once
 from callmark.grounding.values import Value, values_of
-from callmark.scorers.integration import ToldWords, TrialReading, message_text, tokens_of
+from callmark.scorers.integration import TrialReading, message_text
+from callmark.scorers.told_words import ToldWords, tokens_of
 
 MANY = 300  # numbers or names that a value is tried to be made of
 _PROPER = re.compile(r"[A-Z][\w'’]+(?:[ -][A-Z][\w'’]+)*")
