@@ -325,7 +325,11 @@ class Texts:
         # What may follow it; empty: it may stand by itself.
         self.seconds: dict[str, set[str]] = {}
         self._begun: dict[str, dict[int, dict[str, list[tuple[int, Piece, list[Leaf]]]]]] = {}
+        seen: set[tuple[str, bool, int]] = set()
         for text, place in self._places:
+            if (said := (text, place.strict, id(place.served))) in seen:
+                continue  # no question can tell them apart
+            seen.add(said)
             leaf: Leaf | None = None
             for first, second, piece in _pieces_of(text):
                 if words is None or (first in words and (not second or second in words)):

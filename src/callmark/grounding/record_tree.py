@@ -424,8 +424,10 @@ class RecordIndex:
                 if LEAST_EPOCH * SCALE <= field.number < 10**4 * LEAST_EPOCH * SCALE:
                     for moment in moments_of_epoch(field.number // SCALE, key_words(field.key)):
                         self._add_moment(moment, field)
-            elif isinstance(field.value, str) and field.value:
-                self._add_text(field.value, field)
+            elif isinstance(field.value, str):
+                text = field.value
+                if not (len(text) <= _SHORT and _says_nothing(text)):
+                    self._add_text(text, field)
 
     def names_a_key(self, key: str) -> bool:
         """`PM2.5` where a key is `pm2_5` or `pm25_ugm3`."""
@@ -461,8 +463,6 @@ class RecordIndex:
         return is_name or (bool(self._ordered) and self._ordered[0] <= TOLERANCE)
 
     def _add_text(self, text: str, field: Field) -> None:
-        if len(text) <= _SHORT and _says_nothing(text):
-            return
         for value in read_leaf(text):
             for one in flat((value,)) if value.inner else (value,):
                 self._add_value(one, field)

@@ -126,7 +126,8 @@ class TrialReading:
 
     def is_strict(self, field: Field) -> bool:
         """Does a strict key stand in its path?"""
-        return not set(field.path.split("/")).isdisjoint(field.record.served.strict_keys)
+        keys = field.record.served.strict_keys
+        return bool(keys) and not set(field.path.split("/")).isdisjoint(keys)
 
     def is_after_first_result(self, span: Span) -> bool:
         return span[0] >= self._first_end
