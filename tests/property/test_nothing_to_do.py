@@ -250,10 +250,11 @@ def test_words_without_a_pattern_are_those_of_the_pattern(text: str):
 
 @given(st.text("ab _É1’", max_size=20))
 def test_words_are_placed_where_they_stand(text: str):
-    words, starts, ends = place_words(text)
+    placed = place_words(text)
     found = list(re.finditer(r"[^\W_]+", text))
-    assert [(one.start(), one.end()) for one in found] == list(zip(starts, ends, strict=True))
-    assert [fold(one[0]) for one in found] == words
+    ends = map(placed.end_of, range(len(placed.words)))
+    assert [one.span() for one in found] == list(zip(placed.starts, ends, strict=True))
+    assert [fold(one[0]) for one in found] == placed.words
 
 
 @given(st.text("ab12 #_-.é世", max_size=30))

@@ -106,7 +106,8 @@ class Names:
         """From left to right, the longest name at each place."""
         if not self._lengths:
             return []
-        words, starts, ends = place_words(text)
+        placed = place_words(text)
+        words = placed.words
         places = [at for at, word in enumerate(words) if word in self._lengths]
         mentions: list[Mention] = []
         end = 0
@@ -114,11 +115,14 @@ class Names:
             for length in self._lengths[words[at]] if at >= end else ():
                 name = tuple(words[at : at + length])
                 records = self._by_words.get(name, ())
-                if length == 1 and name[0] in self._codes and text[starts[at] : ends[at]].islower():
+                is_code = length == 1 and name[0] in self._codes
+                if is_code and text[placed.starts[at] : placed.end_of(at)].islower():
                     continue
                 if at + length <= len(words) and 0 < len(records) <= MOST_NAMED:
                     end = at + length
-                    mentions.append(Mention(starts[at], ends[end - 1], tuple(records)))
+                    mentions.append(
+                        Mention(placed.starts[at], placed.end_of(end - 1), tuple(records))
+                    )
                     break
         return mentions
 

@@ -207,6 +207,7 @@ class Walk:
         self.lists: list[tuple[LeafPlace, list[Json]]] = []
         self._served = served
         self._echo_texts: set[str] = set()
+        self._echo_lengths: set[int] = set()
         self._echo_numbers: set[tuple[str, int]] = set()
         self._note_arguments(served.arguments, "", 0)
         if is_mcp_result(served.result):
@@ -224,7 +225,9 @@ class Walk:
         if depth > MAX_DEPTH or value is None or isinstance(value, bool):
             return
         if isinstance(value, str):
-            self._echo_texts.add(fold(value))
+            folded = fold(value)
+            self._echo_texts.add(folded)
+            self._echo_lengths.add(len(folded))
         elif is_number(value):
             self._echo_numbers.add((key, of_json(value)))
         elif isinstance(value, dict):
@@ -265,7 +268,12 @@ class Walk:
             pointer = f"{path}/{_escape(name)}"
             # A plain text, and no JSON.
             if isinstance(entry, str) and entry[:1] not in _OPENING and not entry[:1].isspace():
-                if not (echoes and fold(entry) in echoes):
+                # A plain word is as long as it is folded, and most are as long as no argument.
+                may_be_echo = echoes and (
+                    len(entry) in self._echo_lengths
+                    or not (entry.isascii() and " " not in entry and entry.isprintable())
+                )
+                if not (may_be_echo and fold(entry) in echoes):
                     places.append(LeafPlace(served, pointer, name, is_strict, entry))
                 continue
             if type(entry) is int or type(entry) is float:

@@ -118,7 +118,7 @@ class KnownWords:
             parts = key_words(key)
             words.update(parts)
             words.update(first + second for first, second in pairwise(parts))
-        words.update(letters_of("\n".join(text for text, _ in tree.text_fields)))
+        words.update(letters_of("\n".join(dict.fromkeys(text for text, _ in tree.text_fields))))
         self._said.known()  # now its texts are known
         for _, text in self._said.texts:
             words.update(letters_of(text))

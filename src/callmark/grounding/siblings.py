@@ -129,8 +129,8 @@ def _unique_texts(group: Sequence[ResultRecord]) -> Iterator[tuple[str, ResultRe
             if isinstance(field.value, str) and field.value and is_telling(field.key):
                 columns.setdefault(field.key, []).append((field.value, record))
     for column in columns.values():
-        texts = {fold(text) for text, _ in column}
-        if len(column) > 1 and len(texts) == len(column) and all(_is_name(t) for t, _ in column):
+        may_be_names = len(column) > 1 and all(_is_name(text) for text, _ in column)
+        if may_be_names and len({fold(text) for text, _ in column}) == len(column):
             yield from column
 
 

@@ -350,7 +350,8 @@ class Outline:
     def _placed(self) -> tuple[list[str], list[int]]:
         """The words in lower case, and where they begin."""
         if blank_signs(self.text) is not None:
-            return place_words(self.text)[:2]
+            placed = place_words(self.text)
+            return placed.words, placed.starts
         starts = [one.start() for one in _PLACED_WORD.finditer(self._lower)]
         return _PLACED_WORD.findall(self._lower), starts
 

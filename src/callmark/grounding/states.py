@@ -510,7 +510,8 @@ class KindFields:
     def _places(self, text: str) -> Iterator[tuple[int, int, list[Field]]]:
         if not self._fields:
             return
-        words, starts, ends = place_words(text)
+        placed = place_words(text)
+        words = placed.words
         end = 0
         for at, word in enumerate(words):
             if word not in self._lengths or at < end:
@@ -519,7 +520,7 @@ class KindFields:
                 fields = self._fields.get(tuple(words[at : at + length]))
                 if fields:
                     end = at + length
-                    yield starts[at], ends[end - 1], fields
+                    yield placed.starts[at], placed.end_of(end - 1), fields
                     break
 
     def _wrong(

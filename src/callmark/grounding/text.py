@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import accumulate, compress, count
 from operator import add
-from typing import Any, Generic, NamedTuple, Self, TypeVar, overload
+from typing import Any, Generic, Self, TypeVar, overload
 
 import msgspec
 
@@ -225,12 +225,22 @@ def letters_in(plain: str) -> list[str]:
     return plain.translate(_LETTERS).split()
 
 
-class PlacedWords(NamedTuple):
-    """The words of a text, folded, and where each of them begins and ends in it."""
+class PlacedWords:
+    """The words of a text, folded, and where each of them begins and ends in it. Most names stand
+    nowhere in it: then nobody asks where."""
 
-    words: list[str]
-    starts: list[int]
-    ends: list[int]
+    def __init__(
+        self, words: list[str], written: list[str], find_starts: Callable[[], list[int]]
+    ) -> None:
+        self.words = words
+        self._written, self._find_starts = written, find_starts
+
+    @once
+    def starts(self) -> list[int]:
+        return self._find_starts()
+
+    def end_of(self, at: int) -> int:
+        return self.starts[at] + len(self._written[at])
 
 
 @lru_cache(maxsize=4)  # several rules look for names in one answer
@@ -238,9 +248,11 @@ def place_words(text: str) -> PlacedWords:
     plain = blank_signs(text)
     if plain is None:
         found: list[str] = _PLACED_WORD.findall(text)
-        words = fold_words(found)
-        starts = [one.start() for one in _PLACED_WORD.finditer(text)]
-        return PlacedWords(words, starts, list(map(add, starts, map(len, found))))
+        return PlacedWords(
+            fold_words(found),
+            found,
+            lambda: [one.start() for one in _PLACED_WORD.finditer(text)],
+        )
     return _place_all(plain.translate(_WORDS))
 
 
@@ -261,10 +273,13 @@ def place_letters(plain: str) -> PlacedWords:
 def _place_all(spaced: str) -> PlacedWords:
     # Pieces between single blanks, some of them empty: each begins one after the end of the last.
     pieces = spaced.split(" ")
-    sizes = accumulate(map(len, pieces), initial=0)
-    starts = list(compress(map(add, sizes, count()), pieces))
     words = list(filter(None, pieces))
-    return PlacedWords(words, starts, list(map(add, starts, map(len, words))))
+
+    def find_starts() -> list[int]:
+        sizes = accumulate(map(len, pieces), initial=0)
+        return list(compress(map(add, sizes, count()), pieces))
+
+    return PlacedWords(words, words, find_starts)
 
 
 class Folded:
