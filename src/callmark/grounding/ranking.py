@@ -512,9 +512,16 @@ class Tallies:
         digits = [one.start() for one in _DIGITS.finditer(outline.text)]
         places = sorted((*digits, *outline.places_of(words)))
         colons = [one.start() for one in _LABELLED.finditer(outline.text)]
-        if not (places or colons) or not self._columns:
+        lines = dict.fromkeys(outline.text.rfind("\n", 0, at) + 1 for at in colons)
+        tallies = list(_find_at(_TALLY, outline.text, places))
+        kinds = [
+            *_find_at(_LABEL, outline.text, lines),
+            *_find_at(_KIND_OF, outline.text, places),
+        ]
+        counted = list(_find_at(_COUNTED_AS, outline.text, places))
+        if not tallies and not any(self._may_be_kind(one["label"]) for one in (*kinds, *counted)):
             return
-        for found in _find_at(_TALLY, outline.text, places):
+        for found in tallies:
             sentence = outline.sentence_at(found.start())
             at = found.start("number")
             if _OF_SO_MANY.search(outline.text[max(0, at - 24) : at]):
@@ -526,22 +533,31 @@ class Tallies:
 
         if not self._kinds:
             return
-        lines = dict.fromkeys(outline.text.rfind("\n", 0, at) + 1 for at in colons)
-        labels = _find_at(_LABEL, outline.text, lines)
-        for found in (*labels, *_find_at(_KIND_OF, outline.text, places)):
+        for found in kinds:
             wrong = self._kind(found)
             line = outline.line_at(found.start("number"))
             if outline.text.count("|", line.start, line.end) > 3:
                 continue  # what a column of a table counts, its head says
             if wrong is not None and not outline.is_proposed(outline.sentence_at(wrong.start)):
                 yield wrong
-        yield from self._wrong_among(outline, places)
+        yield from self._wrong_among(outline, counted)
 
-    def _wrong_among(self, outline: Outline, places: Sequence[int]) -> Iterator[WrongTally]:
+    def _may_be_kind(self, label: str) -> bool:
+        """Does some short text of the results begin with its first word?"""
+        return not self._first_words.isdisjoint(words_of_name(label)[:1])
+
+    @once
+    def _first_words(self) -> frozenset[str]:
+        texts = {text for text, _ in self._tree.text_fields if 2 < len(text) <= LONGEST}
+        return frozenset(words[0] for words in map(words_of_name, texts) if words)
+
+    def _wrong_among(
+        self, outline: Outline, tallied: Iterable[re.Match[str]]
+    ) -> Iterator[WrongTally]:
         """Of the counts of one sentence that say how many are what, the one that is wrong, where
         others under that key are right."""
         counted: dict[tuple[Span, int], list[tuple[bool, WrongTally]]] = {}
-        for found in _find_at(_COUNTED_AS, outline.text, places):
+        for found in tallied:
             number = _number_of(found["number"])
             words = words_of_name(found["label"])
             for length in range(len(words), 0, -1):

@@ -371,8 +371,8 @@ class Outline:
     def _cued(self) -> tuple[list[int], list[int]]:
         """Where words and signs stand that cues begin with, and which cues."""
         words, starts = self._placed
-        known = {word: _cued_by(word) for word in set(words)}
-        found = [(at, known[word]) for word, at in zip(words, starts, strict=True) if known[word]]
+        known = {word: bits for word in set(words) if (bits := _cued_by(word))}
+        found = [(at, known[word]) for word, at in zip(words, starts, strict=True) if word in known]
         signs = [sign for sign in _CUE_SIGNS if sign in self._lower]
         for sign in signs:
             found += [(at, _CUE_SIGNS[sign]) for at in self.places_of((sign,))]

@@ -513,10 +513,9 @@ class KindFields:
         placed = place_words(text)
         words = placed.words
         end = 0
-        for at, word in enumerate(words):
-            if word not in self._lengths or at < end:
-                continue
-            for length in sorted(self._lengths[word], reverse=True):
+        for at in [at for at, word in enumerate(words) if word in self._lengths]:
+            lengths = sorted(self._lengths[words[at]], reverse=True) if at >= end else ()
+            for length in lengths:
                 fields = self._fields.get(tuple(words[at : at + length]))
                 if fields:
                     end = at + length
