@@ -42,10 +42,10 @@ from callmark.grounding.values import (
     _compile,
     find_values,
 )
-from callmark.scorers.integration import ToldWords, tokens_of
 from callmark.scorers.pii import find_pii
 from callmark.scorers.privacy import _may_be_personal
 from callmark.scorers.statements import _has_lists, _may_say_yes_or_no, _may_tell_deeds
+from callmark.scorers.told_words import ToldWords, tokens_of
 
 PIECES = st.sampled_from(
     "search city q call tool action name input args Berlin May 12 7 2024 10:30 230,940 1.2.3.4 1234567"
@@ -250,10 +250,11 @@ def test_words_without_a_pattern_are_those_of_the_pattern(text: str):
 
 @given(st.text("ab _É1’", max_size=20))
 def test_words_are_placed_where_they_stand(text: str):
-    words, starts, ends = place_words(text)
+    placed = place_words(text)
     found = list(re.finditer(r"[^\W_]+", text))
-    assert [(one.start(), one.end()) for one in found] == list(zip(starts, ends, strict=True))
-    assert [fold(one[0]) for one in found] == words
+    ends = map(placed.end_of, range(len(placed.words)))
+    assert [one.span() for one in found] == list(zip(placed.starts, ends, strict=True))
+    assert [fold(one[0]) for one in found] == placed.words
 
 
 @given(st.text("ab12 #_-.é世", max_size=30))

@@ -314,6 +314,12 @@ def rounding_of(value: Value, before: str, after: str = "") -> Rounding | None:
     return Rounding(low, high, half, is_hedged)
 
 
+def words_around(text: str, value: Value) -> tuple[str, str]:
+    """What stands before and after it, without emphasis."""
+    before = text[max(0, value.start - 28) : value.start].replace("*", "")
+    return before, text[value.end : value.end + 24].replace("*", "")
+
+
 def follows(
     value: Value,
     cues: str,

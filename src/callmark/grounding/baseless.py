@@ -12,7 +12,6 @@ from itertools import accumulate, combinations, islice
 from callmark.grounding.checking import StatementFinding
 from callmark.grounding.naming import KnownWords
 from callmark.grounding.record_tree import RecordIndex, ResultRecord
-from callmark.grounding.siblings import groups_of
 from callmark.grounding.spans import Outline, Span
 from callmark.grounding.sums import number_in
 from callmark.grounding.text import STOP_WORDS, once
@@ -45,7 +44,7 @@ class KnownDigits:
 
     def __init__(self, index: RecordIndex) -> None:
         self._numbers = index.numbers
-        self._texts = (one.value for one in index.tree.fields if isinstance(one.value, str))
+        self._texts = (text for text, _ in index.tree.text_fields)
         self._tree = index.tree
 
     @once
@@ -65,7 +64,7 @@ class KnownDigits:
         """What rows come to that follow one another, such as the months of a quarter, in each
         column and in all of them."""
         found: set[int] = set()
-        for group in groups_of(self._tree):
+        for group in self._tree.groups:
             if len(group) <= MOST_ROWS:
                 for column in _columns_of(group):
                     sums = list(accumulate(column, initial=0))

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
 
+from callmark.grounding.record_fields import MAX_FIELDS, RecordFields
 from callmark.grounding.record_tree import (
     Field,
     RecordIndex,
@@ -27,7 +28,6 @@ NEAR = 40  # characters between a name and what stands in brackets or after a co
 LONGEST_VALUE = 40  # characters of a text that is one value
 SHORT = 4  # words of a label
 MOST_COLUMNS = 30  # of a table
-MAX_FIELDS = 400  # of the records that a value is said of; larger ones are not searched
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _BESIDE = re.compile(r"[*_`\"'”]*(?:\s*[(\[][^()\[\]]*|\s*[,:—–-]\s[^,;()]*)")
 _RIGHT_BESIDE = re.compile(r"[*_`\"'”]*(?:\s*[(\[][^()\[\]]*|\s*[:—–-]\s[^,;()]{0,20})")
@@ -51,7 +51,6 @@ _THAN = re.compile(
 _NEAR_THAN = 34
 _NOT_ADJACENT = re.compile(rf"\d|{_APART.pattern}|(?:[^\W\d_]+\W+){{5}}", re.IGNORECASE)
 _LABELLED = re.compile(r"[\s>*•‣+–#-]*(?:\(?\d{1,3}[.)]\s)?[*_\"`]*[^\n:]{1,60}:[*_\"`]*(?:\s|$)")
-_QUANTITY = re.compile(r"[\d.,]+[ -]?(?P<unit>[^\W\d_]{1,12})")
 _NOUNS_AFTER = re.compile(r"[*_]{0,2}[ -](?:[^\W\d_]{2,} ?){1,2}")
 _JSON_KEY = re.compile(r'\s*"([^"]+)"\s*:\s*\{')
 # Words that say how something is said, not what.
@@ -108,7 +107,8 @@ class Names:
         """From left to right, the longest name at each place."""
         if not self._lengths:
             return []
-        words, starts, ends = place_words(text)
+        placed = place_words(text)
+        words = placed.words
         places = [at for at, word in enumerate(words) if word in self._lengths]
         mentions: list[Mention] = []
         end = 0
@@ -116,11 +116,14 @@ class Names:
             for length in self._lengths[words[at]] if at >= end else ():
                 name = tuple(words[at : at + length])
                 records = self._by_words.get(name, ())
-                if length == 1 and name[0] in self._codes and text[starts[at] : ends[at]].islower():
+                is_code = length == 1 and name[0] in self._codes
+                if is_code and text[placed.starts[at] : placed.end_of(at)].islower():
                     continue
                 if at + length <= len(words) and 0 < len(records) <= MOST_NAMED:
                     end = at + length
-                    mentions.append(Mention(starts[at], ends[end - 1], tuple(records)))
+                    mentions.append(
+                        Mention(placed.starts[at], placed.end_of(end - 1), tuple(records))
+                    )
                     break
         return mentions
 
@@ -196,33 +199,6 @@ def descend(subject: RecordSubject, loose: Sequence[Mention]) -> RecordSubject:
     return subject._replace(records=kept, loose=True) if kept else subject
 
 
-class RecordFields:
-    """The fields of a record and of all that lies in it, by what may be asked of them."""
-
-    def __init__(self, record: ResultRecord) -> None:
-        self.by_stem: dict[str, list[Field]] = {}
-        self.by_unit: dict[str, list[Field]] = {}
-        self.by_key: dict[str, list[Field]] = {}
-        self.numbers: list[int] = []
-        for field in islice(_fields_within(record), MAX_FIELDS):
-            self._add(field)
-
-    def all(self) -> Iterator[Field]:
-        for fields in self.by_key.values():
-            yield from fields
-
-    def _add(self, field: Field) -> None:
-        self.by_key.setdefault(field.key, []).append(field)
-        for one in key_stems(field.key):
-            self.by_stem.setdefault(one, []).append(field)
-        if field.number is not None:
-            self.numbers.append(field.number)
-        elif isinstance(field.value, str) and len(field.value) <= 24:
-            found = _QUANTITY.fullmatch(field.value)
-            if found is not None:
-                self.by_unit.setdefault(stem(found["unit"]), []).append(field)
-
-
 class Binder:
     """One answer's mentions of records."""
 
@@ -269,10 +245,12 @@ class Binder:
         beside = self._beside(value, sentence) or self._loosely_beside(value, sentence)
         if beside is not None:
             return RecordSubject(_most_specific([beside]), beside=True)
-        for span in (self.outline.clause_at(value.start), sentence):
+        for span in dict.fromkeys((self.outline.clause_at(value.start), sentence)):
             near = self.outline.near(value, span)
             found = self._spoken_of(self._within(*near, value))
             loose = self._spoken_of(self._loosely_within(*near, value))
+            if not (found or loose):
+                continue
             later = _LATER.search(self.text, value.end, near[1])
             if later is not None:  # what is named there is spoken of there
                 found = [one for one in found if one.start < later.start()]
@@ -628,7 +606,7 @@ def _between(
 ) -> list[Mention]:
     at = bisect_left(starts, start)
     end = min(end, start + 2 * WIDE)
-    found = []
+    found: list[Mention] = []
     while at < len(mentions) and mentions[at].start < end:
         mention = mentions[at]
         if not mention.start < but.end <= mention.end and not (
@@ -655,11 +633,6 @@ def _best_named(fields: Sequence[Field], words: frozenset[str], value: Value) ->
             best[f"{field.call} {field.path}"] = field
     kinds = {(field.record.key, field.key) for field in best.values()}
     return list(best.values()) if len(kinds) == 1 else []
-
-
-def _fields_within(record: ResultRecord) -> Iterator[Field]:
-    for inner in record.within():
-        yield from inner.fields
 
 
 def _most_specific(mentions: Sequence[Mention]) -> tuple[ResultRecord, ...]:

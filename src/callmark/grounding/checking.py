@@ -33,7 +33,7 @@ from callmark.grounding.record_tree import (
 from callmark.grounding.spans import TOLD_CHANGE, Outline, Span
 from callmark.grounding.text import Frozen, names_an_ending, once
 from callmark.grounding.values import Value, decimals_of, is_one_value
-from callmark.grounding.workings import FEW_NUMBERS, TurnAt, Worked, words_around
+from callmark.grounding.workings import FEW_NUMBERS, TurnAt, Worked
 from callmark.records.statements import FLAGS, GOOD, StatementLabel
 
 NEAR_STATED = 4  # numbers before one that may be the same in another unit
@@ -356,7 +356,7 @@ class Checker:
             if cents:
                 return self._bind_converted(value, cents, 100)
         half = arithmetic.half_unit(value)
-        rounding = arithmetic.rounding_of(value, *words_around(self.text, value))
+        rounding = arithmetic.rounding_of(value, *arithmetic.words_around(self.text, value))
         if rounding is not None and rounding.is_hedged:  # `roughly 20,300 feet`
             half = max(half, (rounding.high - rounding.low) // 2)
         field = self.measures.converted(value, half)
@@ -435,7 +435,7 @@ class Checker:
     def _rounded(self, value: Value, sentence: Span) -> StatementFinding | None:
         if value.kind != "number" or not value.readings:
             return None
-        rounding = arithmetic.rounding_of(value, *words_around(self.text, value))
+        rounding = arithmetic.rounding_of(value, *arithmetic.words_around(self.text, value))
         if rounding is None:
             return None
         finer = self.measures.finer_than(value, rounding)

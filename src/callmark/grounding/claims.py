@@ -308,7 +308,7 @@ class LetteredSizes:
 
     @once
     def _known(self) -> frozenset[str]:
-        texts = {one.value for one in self._index.tree.fields if isinstance(one.value, str)}
+        texts = {text for text, _ in self._index.tree.text_fields}
         found = (_SIZE.fullmatch(text) for text in texts if len(text) <= _LONGEST_SIZE)
         return frozenset(one[1] for one in found if one is not None) - _LASTING
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple, TypeGuard
 
@@ -207,6 +207,7 @@ class Walk:
         self.lists: list[tuple[LeafPlace, list[Json]]] = []
         self._served = served
         self._echo_texts: set[str] = set()
+        self._echo_lengths: set[int] = set()
         self._echo_numbers: set[tuple[str, int]] = set()
         self._note_arguments(served.arguments, "", 0)
         if is_mcp_result(served.result):
@@ -224,7 +225,9 @@ class Walk:
         if depth > MAX_DEPTH or value is None or isinstance(value, bool):
             return
         if isinstance(value, str):
-            self._echo_texts.add(fold(value))
+            folded = fold(value)
+            self._echo_texts.add(folded)
+            self._echo_lengths.add(len(folded))
         elif is_number(value):
             self._echo_numbers.add((key, of_json(value)))
         elif isinstance(value, dict):
@@ -247,9 +250,13 @@ class Walk:
             if not self._served.error:
                 place = LeafPlace(self._served, path, key, strict, len(value))
                 self.lists.append((place, value))
-        elif is_number(value) and not (
-            self._echo_numbers and (key, of_json(value)) in self._echo_numbers
-        ):
+        elif isinstance(value, (int, float)) and not isinstance(value, bool):
+            self._add_number(value, path, key, strict)
+
+    def _add_number(self, value: float, path: str, key: str, strict: bool) -> None:
+        if isinstance(value, float) and not math.isfinite(value):
+            return
+        if not (self._echo_numbers and (key, of_json(value)) in self._echo_numbers):
             self.places.append(LeafPlace(self._served, path, key, strict, value))
 
     def _visit_object(self, value: dict[str, Json], path: str, strict: bool, depth: int) -> None:
@@ -261,8 +268,16 @@ class Walk:
             pointer = f"{path}/{_escape(name)}"
             # A plain text, and no JSON.
             if isinstance(entry, str) and entry[:1] not in _OPENING and not entry[:1].isspace():
-                if not (echoes and fold(entry) in echoes):
+                # A plain word is as long as it is folded, and most are as long as no argument.
+                may_be_echo = echoes and (
+                    len(entry) in self._echo_lengths
+                    or not (entry.isascii() and " " not in entry and entry.isprintable())
+                )
+                if not (may_be_echo and fold(entry) in echoes):
                     places.append(LeafPlace(served, pointer, name, is_strict, entry))
+                continue
+            if type(entry) is int or type(entry) is float:
+                self._add_number(entry, pointer, name, is_strict)
                 continue
             self._visit(entry, pointer, name, is_strict, depth + 1)
 
@@ -311,22 +326,29 @@ class Texts:
     answer, where it is asked for its own spans only; what they do not begin is left out."""
 
     def __init__(self, places: Iterable[LeafPlace], words: frozenset[str] | None = None) -> None:
-        self._places = [one for one in places if isinstance(one.value, str)]
+        self._places = [(one.value, one) for one in places if isinstance(one.value, str)]
         self._words = words
         # By their first token. Whoever finds one in a span has to ask whether it `is_text`.
         self.pieces: dict[str, dict[Piece, list[Leaf]]] = {}
+        # What may follow it; empty: it may stand by itself.
+        self.seconds: dict[str, set[str]] = {}
         self._begun: dict[str, dict[int, dict[str, list[tuple[int, Piece, list[Leaf]]]]]] = {}
-        for place in self._places:
+        seen: set[tuple[str, bool, int]] = set()
+        for text, place in self._places:
+            if (said := (text, place.strict, id(place.served))) in seen:
+                continue  # no question can tell them apart
+            seen.add(said)
             leaf: Leaf | None = None
-            for first, piece in _pieces_of(want_text(place.value)):
-                if words is None or first in words:
+            for first, second, piece in _pieces_of(text):
+                if words is None or (first in words and (not second or second in words)):
                     leaf = leaf or place.leaf()
                     pieces = self.pieces.setdefault(first, {})
                     note(pieces.setdefault(piece, []), leaf)
+                    self.seconds.setdefault(first, set()).add(second)
 
     @once
     def _leaves(self) -> list[Leaf]:
-        return [place.leaf() for place in self._places]
+        return [place.leaf() for _, place in self._places]
 
     def begun_by(self, first: str, text: str, at: int) -> Iterable[tuple[Piece, list[Leaf]]]:
         """The pieces with this first token that may stand at this place: all of a few; of many,
@@ -351,13 +373,19 @@ class Texts:
             found.sort(key=_place_of)
         return [(piece, leaves) for _, piece, leaves in found]
 
+    def begins_at(self, tokens: Sequence[str], at: int) -> bool:
+        """Could a piece begin with this token, as it is followed?"""
+        seconds = self.seconds.get(tokens[at])
+        if seconds is None:
+            return False
+        return "" in seconds or (at + 1 < len(tokens) and tokens[at + 1] in seconds)
+
     @once
     def runs(self) -> dict[tuple[str, ...], list[Leaf]]:
         """The longer leaves by the five tokens in a row that they hold."""
         runs: dict[tuple[str, ...], list[Leaf]] = {}
         words = self._words
-        for place in self._places:
-            text = want_text(place.value)
+        for text, place in self._places:
             if len(text) <= RUN_TOKENS or (text.isascii() and len(text) <= 2 * RUN_TOKENS):
                 continue  # too short for more tokens than that
             text = fold(text)
@@ -404,14 +432,20 @@ def telling(tokens: Iterable[str]) -> bool:
     return sum(map(len, tokens)) >= 3 and any(token not in STOP_WORDS for token in tokens)
 
 
-def _pieces_of(text: str) -> tuple[tuple[str, Piece], ...]:
-    """Each with its first token."""
+def _pieces_of(text: str) -> tuple[tuple[str, str, Piece], ...]:
+    """Each with its first token and its second, if it has one."""
     return (_pieces_of_short if len(text) <= SHORT else _with_first_tokens)(text)
 
 
-def _with_first_tokens(text: str) -> tuple[tuple[str, Piece], ...]:
-    pieces = ((token_pattern(one.text).search(one.text), one) for one in _split(text))
-    return tuple((first[0], piece) for first, piece in pieces if first is not None)
+def _with_first_tokens(text: str) -> tuple[tuple[str, str, Piece], ...]:
+    found: list[tuple[str, str, Piece]] = []
+    for piece in _split(text):
+        pattern = token_pattern(piece.text)
+        first = pattern.search(piece.text)
+        if first is not None:
+            second = pattern.search(piece.text, first.end())
+            found.append((first[0], "" if second is None else second[0], piece))
+    return tuple(found)
 
 
 _pieces_of_short = lru_cache(maxsize=1 << 13)(_with_first_tokens)
@@ -664,34 +698,3 @@ def states(value: Value, known: Value) -> bool:
     if any(a.groundable and a.agrees(b) for a in value.moments for b in known.moments):
         return True
     return bool(value.key) and value.kind != "number" and value.key == known.key
-
-
-# --- results that are tables, or texts that list records
-
-_HEADS = ("columns", "headers", "header", "fields", "column_names", "schema")
-
-
-def width_of(value: Json) -> int:
-    """How many cells each row of a table has; 0: it is none."""
-    if not isinstance(value, list) or len(value) < 2 or not isinstance(value[0], list):
-        return 0
-    width = len(value[0])
-    is_even = width > 1 and all(
-        isinstance(row, list)
-        and len(row) == width
-        and not any(isinstance(cell, dict | list) for cell in row)
-        for row in value
-    )
-    return width if is_even else 0
-
-
-def head_of(beside: dict[str, Json], width: int) -> list[str] | None:
-    """The names of the columns, as a list of texts or of objects with a name beside the rows."""
-    for key in _HEADS:
-        names = beside.get(key)
-        if isinstance(names, list) and len(names) == width:
-            texts = [one.get("name") if isinstance(one, dict) else one for one in names]
-            known = [one for one in texts if isinstance(one, str)]
-            if len(set(known)) == width:
-                return known
-    return None

@@ -472,9 +472,9 @@ class Measures:
     @once
     def _scale_of_all(self) -> int:
         """`"units": "in_thousands_usd"`, `"einheit": "TEUR"`."""
-        for field in self._index.tree.fields:
-            if isinstance(field.value, str) and key_words(field.key)[-1:] in _SCALE_KEYS:
-                scale = scale_of_key(key_words(field.value.casefold()))
+        for text, field in self._index.tree.text_fields:
+            if key_words(field.key)[-1:] in _SCALE_KEYS:
+                scale = scale_of_key(key_words(text.casefold()))
                 if scale > 1:
                     return scale
         return 1
@@ -557,10 +557,8 @@ class Measures:
     @once
     def _names_currency(self) -> bool:
         return any(
-            key_words(one.key)[-1:] in _CURRENCY_KEYS
-            and isinstance(one.value, str)
-            and one.value.upper() in CODES
-            for one in self._index.tree.fields
+            text.upper() in CODES and key_words(one.key)[-1:] in _CURRENCY_KEYS
+            for text, one in self._index.tree.text_fields
         )
 
     @once

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
-from callmark.grounding import match as derived
+from callmark.grounding import derived
 from callmark.grounding.dates import Moment, moment_keys
 from callmark.grounding.evidence import (
     RUN_TOKENS,
@@ -242,7 +241,7 @@ def names_in(value: Json) -> set[str]:
         stack += [  # what keys may stand in
             one
             for one in inside
-            if isinstance(one, (dict, list)) or (isinstance(one, str) and "{" in one)
+            if ("{" in one if isinstance(one, str) else isinstance(one, (dict, list)))
         ]
     return names
 
@@ -258,65 +257,6 @@ def argument_leaves(arguments: Json) -> Iterable[str | int | float]:
             stack.extend(value)
         elif isinstance(value, str) or is_number(value):
             yield value
-
-
-MAX_FACTOR = 20
-_Derivation = tuple[tuple[Leaf, ...], str]
-
-
-def explain(evidence: Evidence, wanted: int, turn: int | None) -> _Derivation | None:
-    """a + b or a − b of two numbers under one key, a × b with one integer ≤ 20, or the sum,
-    count or length of one list; only out of results with few distinct numbers."""
-    return (
-        _of_a_list(evidence, wanted, turn)
-        or _sum_or_difference(evidence, wanted, turn)
-        or _product(evidence, wanted, turn)
-    )
-
-
-def _of_a_list(evidence: Evidence, wanted: int, turn: int | None) -> _Derivation | None:
-    for facts in evidence.lists:
-        if facts.leaf.counts_for(turn) and evidence.is_small((facts.leaf.call,)):
-            if facts.length == wanted:
-                return (facts.leaf,), "length of a list"
-            if wanted in facts.sums:
-                return (facts.leaf,), "sum of a list"
-    return None
-
-
-def _sum_or_difference(evidence: Evidence, wanted: int, turn: int | None) -> _Derivation | None:
-    by_key: dict[str, dict[int, list[Leaf]]] = defaultdict(lambda: defaultdict(list))
-    for key, number, leaf in evidence.countable(turn):
-        by_key[key][number].append(leaf)
-    for numbers in by_key.values():
-        for a, leaves in numbers.items():
-            for b, how in ((wanted - a, "a sum"), (a - wanted, "a difference")):
-                pair = _two_leaves(evidence, leaves, numbers.get(b, []))
-                if pair is not None:
-                    return pair, how
-    return None
-
-
-def _product(evidence: Evidence, wanted: int, turn: int | None) -> _Derivation | None:
-    numbers: dict[int, list[Leaf]] = defaultdict(list)
-    for _, number, leaf in evidence.countable(turn):
-        numbers[number].append(leaf)
-    for factor in range(2, MAX_FACTOR + 1):
-        if factor * SCALE in numbers and wanted % factor == 0 and wanted // factor in numbers:
-            pair = _two_leaves(evidence, numbers[factor * SCALE], numbers[wanted // factor])
-            if pair is not None:
-                return pair, "a product"
-    return None
-
-
-def _two_leaves(
-    evidence: Evidence, some: list[Leaf], others: list[Leaf]
-) -> tuple[Leaf, Leaf] | None:
-    for a in some:
-        for b in others:
-            if a is not b and evidence.is_small((a.call, b.call)):
-                return a, b
-    return None
 
 
 MOST_MOMENTS = 50  # of one day or hour that the user named
@@ -569,21 +509,23 @@ class Grounder:
         if placed is None:
             said = fold(self.text[span[0] : span[1]])
             texts, words, places = self.evidence.texts, token_pattern(said).findall(said), []
-            begins = [at for at, word in enumerate(words) if word in texts.pieces]
+            begins = [at for at in range(len(words)) if texts.begins_at(words, at)]
+            has_runs = True
         else:
             texts = self._repeated
             first = bisect_left(placed.starts, span[0])
             last = bisect_left(placed.starts, span[1], lo=first)
             low = bisect_left(self._beginnings, first)
             high = bisect_left(self._beginnings, last, lo=low)
-            if low == high and (unsupported or not texts.runs):
+            has_runs = not unsupported and self._has_runs(first, last)
+            if low == high and not has_runs:
                 return []
             begins = [at - first for at in self._beginnings[low:high]]
             words, places = placed.words[first:last], placed.starts[first:last]
         found: dict[Leaf, Match] = {}
         if begins:
             found = self._pieces(span, texts, words, places, begins, unsupported, turn, errors)
-        if not found and not unsupported:
+        if has_runs and not found and not unsupported:
             for first, last, leaf in self._runs(texts, words, turn, errors):
                 folded = Folded(self.text[span[0] : span[1]])
                 starts = _token_starts(folded.text)
@@ -599,7 +541,7 @@ class Grounder:
 
     def _placed_in(self, span: Span) -> PlacedWords | None:
         """None also for an emphasis that ends in the middle of a token: `_so it was_`."""
-        if not all(is_boundary(self._broken, edge) for edge in span):
+        if not (is_boundary(self._broken, span[0]) and is_boundary(self._broken, span[1])):
             return None
         return None if self.text.find("\\n", *span) >= 0 else self._placed
 
@@ -611,9 +553,24 @@ class Grounder:
     @once
     def _beginnings(self) -> list[int]:
         """Which tokens of the answer begin some of them."""
-        pieces = self._repeated.pieces
-        words = self._placed.words if pieces and self._placed else ()
-        return [at for at, word in enumerate(words) if word in pieces]
+        texts = self._repeated
+        words = self._placed.words if texts.pieces and self._placed else []
+        heads = texts.pieces.keys()
+        likely = [at for at, word in enumerate(words) if word in heads]
+        return [at for at in likely if texts.begins_at(words, at)]
+
+    @once
+    def _run_places(self) -> list[int]:
+        """Which tokens of the answer begin a run that some text holds."""
+        known = self._repeated.runs
+        words = self._placed.words if known and self._placed else []
+        runs = zip(*(words[at:] for at in _RUN), strict=False)
+        return [at for at, run in enumerate(runs) if run in known]
+
+    def _has_runs(self, first: int, last: int) -> bool:
+        """Is one of them among these tokens?"""
+        at = bisect_left(self._run_places, first)
+        return at < len(self._run_places) and self._run_places[at] + RUN_TOKENS <= last
 
     def _pieces(
         self,

@@ -118,8 +118,7 @@ class KnownWords:
             parts = key_words(key)
             words.update(parts)
             words.update(first + second for first, second in pairwise(parts))
-        texts = [one.value for one in tree.fields if isinstance(one.value, str)]
-        words.update(letters_of("\n".join(texts)))
+        words.update(letters_of("\n".join(dict.fromkeys(text for text, _ in tree.text_fields))))
         self._said.known()  # now its texts are known
         for _, text in self._said.texts:
             words.update(letters_of(text))
@@ -303,15 +302,18 @@ class GivenNames:
     def __init__(self, tree: RecordTree, known: KnownWords) -> None:
         self._tree = tree
         self._known = known
+        self._without_letter: dict[
+            tuple[int, str, str], dict[tuple[int, str], dict[str, Field]]
+        ] = {}
 
     @once
     def _by_word(self) -> dict[tuple[bool, str], list[tuple[tuple[str, ...], Field]]]:
         """By the first and by the last of their words."""
         found: dict[tuple[bool, str], list[tuple[tuple[str, ...], Field]]] = {}
-        for field in self._tree.fields:
-            if not isinstance(field.value, str) or len(field.value) > LONGEST_NAME:
+        for text, field in self._tree.text_fields:
+            if len(text) > LONGEST_NAME or not (text[:1].isupper() or text[:1].isspace()):
                 continue
-            words = field.value.split()
+            words = text.split()
             if not 1 < len(words) <= 4 or not _PLACES.isdisjoint(key_words(field.key)):
                 continue
             if all(one[:1].isupper() and one.isalpha() for one in words):
@@ -333,26 +335,34 @@ class GivenNames:
         return found
 
     @once
-    def _capitalised(self) -> dict[tuple[int, str], dict[str, Field]]:
-        """Single words of names by what is left of them without one letter, each with the first
-        that has it."""
-        found: dict[tuple[int, str], dict[str, Field]] = {}
+    def _parts(self) -> dict[tuple[int, str, str], dict[str, Field]]:
+        """Single words of names by their length, their first and their last letter, each with the
+        first that has it."""
+        found: dict[tuple[int, str, str], dict[str, Field]] = {}
         for rows in self._by_word.values():
             for name, field in rows:
                 for word in name:
                     if len(word) >= LONG and word not in _COMMON:
-                        for at in range(1, len(word)):
-                            key = (at, word[:at] + word[at + 1 :])
-                            found.setdefault(key, {}).setdefault(word, field)
+                        found.setdefault(_edges_of(word), {}).setdefault(word, field)
         return found
+
+    def _alike(self, edges: tuple[int, str, str]) -> dict[tuple[int, str], dict[str, Field]]:
+        """Those of these edges by what is left of them without one letter."""
+        known = self._without_letter.get(edges)
+        if known is None:
+            known = self._without_letter[edges] = {}
+            for word, field in self._parts.get(edges, {}).items():
+                for at in range(1, len(word)):
+                    rest = known.setdefault((at, word[:at] + word[at + 1 :]), {})
+                    rest.setdefault(word, field)
+        return known
 
     @once
     def _by_gap(self) -> dict[tuple[str, ...], tuple[str, Field]]:
         """Names without one of their words: an empty text stands in its place."""
         found: dict[tuple[str, ...], tuple[str, Field]] = {}
-        for field in self._tree.fields:
-            value = field.value
-            if not isinstance(value, str) or " " not in value or len(value) > LONGEST_NAME:
+        for value, field in self._tree.text_fields:
+            if " " not in value or len(value) > LONGEST_NAME:
                 continue
             if not value[0].isupper() or _RUN.fullmatch(value) is None:
                 continue
@@ -363,26 +373,37 @@ class GivenNames:
                     found.setdefault((*words[:at], "", *words[at + 1 :]), (words[at], field))
         return found
 
+    @once
+    def _kept(self) -> frozenset[str]:
+        """The words that are left of names without one of theirs."""
+        return frozenset(word for rest in self._by_gap for word in rest)
+
     def _with_another_word(self, outline: Outline) -> Iterator[Misnamed]:
         """`Harbour Kitchen` where the results have `Goodland Kitchen`, and nobody a harbour."""
         text = outline.text
         for run in _RUN.finditer(text) if self._by_gap else ():
+            plain = [one for one in fold(run[0]).split(" ") if one != "&"]
+            kept = [at for at, one in enumerate(plain) if one in self._kept]
+            if not kept:
+                continue
             line = outline.line_at(run.start())
             if _HEADING.match(text, line.start, line.end):
                 continue
             words = list(_PLAIN_WORD.finditer(text, *run.span()))
             # What is no part of a name matches none: `a Danish restaurant` is no `Restaurant`.
-            folded = [fold(one[0]) if _may_name(one[0]) else "" for one in words]
+            folded = [
+                one if _may_name(word[0]) else "" for word, one in zip(words, plain, strict=True)
+            ]
             for at, word in enumerate(words):
-                if (
-                    word[0][0].isupper()
-                    and self._is_unknown(word[0])
-                    and not _OF_KIND.search(word[0])
-                ):
-                    near = self._near(folded, at)
-                    if near is not None and not self._known.hold(word[0]):
-                        first, last, field = near
-                        yield Misnamed(words[first].start(), words[last].end(), field)
+                if not word[0][0].isupper() or _OF_KIND.search(word[0]):
+                    continue
+                if not any(0 < abs(at - one) < MOST_NAME_WORDS for one in kept):
+                    continue
+                near = self._near(folded, at)
+                if near is None or not self._is_unknown(word[0]) or self._known.hold(word[0]):
+                    continue
+                first, last, field = near
+                yield Misnamed(words[first].start(), words[last].end(), field)
 
     def _near(self, words: list[str], at: int) -> tuple[int, int, Field] | None:
         """From which to which word a name is meant that has another word at this place."""
@@ -456,10 +477,10 @@ class GivenNames:
     def _misspelt(self, word: str) -> Field | None:
         """Another letter within it, as long as the word is."""
         folded = fold(word)
-        for at in range(1, len(folded)) if len(folded) >= LONG else ():
-            alike = self._capitalised.get((at, folded[:at] + folded[at + 1 :]))
-            for other, field in alike.items() if alike else ():
-                if len(other) == len(folded) and other[at] != folded[at] and at + 1 < len(folded):
+        alike = self._alike(_edges_of(folded)) if len(folded) >= LONG else {}
+        for at in range(1, len(folded) - 1) if alike else ():
+            for other, field in alike.get((at, folded[:at] + folded[at + 1 :]), {}).items():
+                if other[at] != folded[at]:
                     return field
         return None
 
@@ -475,6 +496,10 @@ class GivenNames:
 _OF_KIND = re.compile(
     r"(?:ese|ish|ean|ian|ican|ic|ern|ative|ional|ous|ful|ed|ing|ly)s?$", re.IGNORECASE
 )
+
+
+def _edges_of(word: str) -> tuple[int, str, str]:
+    return len(word), word[0], word[-1]
 
 
 def _may_name(word: str) -> bool:

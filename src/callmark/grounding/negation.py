@@ -12,7 +12,7 @@ from functools import lru_cache
 from callmark.grounding.numbers import language_of
 from callmark.grounding.polar_keys import OPPOSITES, SAYING, root
 from callmark.grounding.spans import Span
-from callmark.grounding.text import Frozen, blank_signs, tokens_in
+from callmark.grounding.text import Frozen, beyond_ascii, place_tokens
 
 FURTHEST_PART = 16  # words between a kind of thing and a part of it
 NEAR_PREDICATE = 5  # words after a verb in which its predicate stands
@@ -367,7 +367,8 @@ _FOREIGN = {
     "fr": frozenset("le la les un une et pas de avec sans mais il y dispose".split()),
 }
 _NOT_ENGLISH = _ELSEWHERE.union(*_FOREIGN.values())
-_BEYOND_LATIN = re.compile(r"[^\W\d_\u0000-\u024f\u1e00-\u1eff]{2}")
+_BEYOND_LATIN_LETTER = re.compile(r"[^\W\d_\u0000-\u024f\u1e00-\u1eff]")
+_BEYOND_LATIN = re.compile(rf"{_BEYOND_LATIN_LETTER.pattern}{{2}}")
 _WORD = re.compile(r"\b[^\W\d_]+\b")  # `hat` is a word, in `HAT023` it is none
 LEAST = 3  # common words that give a language away
 
@@ -375,14 +376,15 @@ LEAST = 3  # common words that give a language away
 @lru_cache(maxsize=8)  # asked by two rules of one answer
 def grammar_of(text: str) -> str:
     """The language whose denials are known; nothing where there is none."""
-    if not text.isascii() and _BEYOND_LATIN.search(text):
+    is_foreign = any(map(_BEYOND_LATIN_LETTER.match, beyond_ascii(text)))
+    if is_foreign and _BEYOND_LATIN.search(text):
         return ""
     found = language_of(text)
     if found != "en":
         return found
-    plain = blank_signs(text)
+    placed = place_tokens(text)
     # Letters between two word boundaries are a token without digits: no other is asked for.
-    words = _WORD.findall(text.casefold()) if plain is None else tokens_in(plain)
+    words = _WORD.findall(text.casefold()) if placed is None else placed.words
     if _NOT_ENGLISH.isdisjoint(words):
         return "en"
     counted = Counter(words)

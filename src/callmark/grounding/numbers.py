@@ -408,7 +408,7 @@ def _place(text: str) -> tuple[list[int], list[int]]:
     plain = blank_signs(text)
     if plain is not None:
         placed = place_letters(plain)
-        return placed.starts, placed.ends
+        return placed.starts, list(map(placed.end_of, range(len(placed.words))))
     found = list(_WORD.finditer(text))
     return [one.start() for one in found], [one.end() for one in found]
 

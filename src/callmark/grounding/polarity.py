@@ -34,7 +34,8 @@ from callmark.grounding.polar_keys import (
 from callmark.grounding.quantifiers import LONGEST_HEAD, AnswerTables, find_exception, find_other
 from callmark.grounding.record_tree import Field, RecordTree, ResultRecord, key_words
 from callmark.grounding.spans import WIDE, Cue, Outline, Span
-from callmark.grounding.text import once, prose_of
+from callmark.grounding.tables import prose_of
+from callmark.grounding.text import once
 from callmark.grounding.values import Value
 from callmark.records.trace import UserTurn
 
@@ -520,8 +521,7 @@ class PolarFields:
 
     @once
     def _prose(self) -> str:
-        fields = self._tree.fields
-        texts = [prose_of(one.value) for one in fields if isinstance(one.value, str)]
+        texts = [prose_of(text) for text, _ in self._tree.text_fields]
         return "\n".join(text.casefold() for text in texts if len(text) > LONG_TEXT)
 
     @once

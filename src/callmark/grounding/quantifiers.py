@@ -383,9 +383,13 @@ def _is_amount(field: Field, noun: str) -> bool:
     """A charge, or a whole number of things."""
     if noun in _CHARGES:
         return True
-    words = [word for word in key_words(field.key) if word not in _COUNTING]
-    is_whole = field.number is not None and field.number % SCALE == 0
-    return is_whole and type(field.value) is int and words[-1].endswith("s") and len(words) > 1
+    return type(field.value) is int and _is_of_things(field.key)
+
+
+@lru_cache(maxsize=1 << 12)
+def _is_of_things(key: str) -> bool:
+    words = [word for word in key_words(key) if word not in _COUNTING]
+    return len(words) > 1 and words[-1].endswith("s")
 
 
 def _asserted(text: str, tokens: Sequence[PolarToken], first: int, last: int) -> bool | None:

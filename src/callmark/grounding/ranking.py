@@ -21,7 +21,7 @@ from callmark.grounding.record_tree import (
     key_words,
     stem,
 )
-from callmark.grounding.siblings import groups_of, words_of_name
+from callmark.grounding.siblings import words_of_name
 from callmark.grounding.spans import Outline, Span
 from callmark.grounding.text import NUMBER_WORDS, SIGNS, Frozen, fold, once
 from callmark.grounding.values import Value
@@ -196,7 +196,7 @@ class Ranks:
         self, tree: RecordTree, mentions: Sequence[Mention], values: Sequence[Value]
     ) -> None:
         self._groups: dict[int, list[ResultRecord]] = {}
-        for group in groups_of(tree):
+        for group in tree.groups:
             if len(group) <= MOST_RANKED:
                 self._groups.update((record.number, group) for record in group)
         self._mentions = mentions
@@ -517,7 +517,7 @@ class Tallies:
     def _columns(self) -> dict[str, list[_Column]]:
         """By key; those of objects that a record holds are its own."""
         found: dict[str, list[_Column]] = {}
-        for group in groups_of(self._tree):
+        for group in self._tree.groups:
             if len(group) <= MOST_COUNTED:
                 for key, column in _columns_of(group).items():
                     found.setdefault(key, []).append(column)
@@ -528,9 +528,16 @@ class Tallies:
         digits = [one.start() for one in _DIGITS.finditer(outline.text)]
         places = sorted((*digits, *outline.places_of(words)))
         colons = [one.start() for one in _LABELLED.finditer(outline.text)]
-        if not (places or colons) or not self._columns:
+        lines = dict.fromkeys(outline.text.rfind("\n", 0, at) + 1 for at in colons)
+        tallies = list(_find_at(_TALLY, outline.text, places))
+        kinds = [
+            *_find_at(_LABEL, outline.text, lines),
+            *_find_at(_KIND_OF, outline.text, places),
+        ]
+        counted = list(_find_at(_COUNTED_AS, outline.text, places))
+        if not tallies and not any(self._may_be_kind(one["label"]) for one in (*kinds, *counted)):
             return
-        for found in _find_at(_TALLY, outline.text, places):
+        for found in tallies:
             sentence = outline.sentence_at(found.start())
             at = found.start("number")
             if _OF_SO_MANY.search(outline.text[max(0, at - 24) : at]):
@@ -544,22 +551,31 @@ class Tallies:
 
         if not self._kinds:
             return
-        lines = dict.fromkeys(outline.text.rfind("\n", 0, at) + 1 for at in colons)
-        labels = _find_at(_LABEL, outline.text, lines)
-        for found in (*labels, *_find_at(_KIND_OF, outline.text, places)):
+        for found in kinds:
             wrong = self._kind(found)
             line = outline.line_at(found.start("number"))
             if outline.text.count("|", line.start, line.end) > 3:
                 continue  # what a column of a table counts, its head says
             if wrong is not None and not outline.is_proposed(outline.sentence_at(wrong.start)):
                 yield wrong
-        yield from self._wrong_among(outline, places)
+        yield from self._wrong_among(outline, counted)
 
-    def _wrong_among(self, outline: Outline, places: Sequence[int]) -> Iterator[WrongTally]:
+    def _may_be_kind(self, label: str) -> bool:
+        """Does some short text of the results begin with its first word?"""
+        return not self._first_words.isdisjoint(words_of_name(label)[:1])
+
+    @once
+    def _first_words(self) -> frozenset[str]:
+        texts = {text for text, _ in self._tree.text_fields if 2 < len(text) <= LONGEST}
+        return frozenset(words[0] for words in map(words_of_name, texts) if words)
+
+    def _wrong_among(
+        self, outline: Outline, tallied: Iterable[re.Match[str]]
+    ) -> Iterator[WrongTally]:
         """Of the counts of one sentence that say how many are what, the one that is wrong, where
         others under that key are right."""
         counted: dict[tuple[Span, int], list[tuple[bool, WrongTally]]] = {}
-        for found in _find_at(_COUNTED_AS, outline.text, places):
+        for found in tallied:
             number = _number_of(found["number"])
             words = words_of_name(found["label"])
             for length in range(len(words), 0, -1):
@@ -674,5 +690,10 @@ def _state(field: Field) -> str | None:
     if isinstance(field.value, bool):
         return str(field.value).lower()
     if isinstance(field.value, str) and 2 < len(field.value) <= LONGEST:
-        return " ".join(words_of_name(field.value)) or None
+        return _plain(field.value) or None
     return None
+
+
+@lru_cache(maxsize=1 << 12)
+def _plain(text: str) -> str:
+    return " ".join(words_of_name(text))

@@ -575,8 +575,9 @@ def _join_durations(text: str, values: list[Value]) -> list[Value]:
     """`1h 24m` and `1 hour and 24 minutes` are one value, in the smaller unit."""
     joined: list[Value] = []
     for value in values:
-        hour = _AN_HOUR_AND.search(text, max(0, value.start - 28), value.start)
-        if hour is not None and value.unit == "min" and 0 < value.readings[0] < 60 * SCALE:
+        is_part = value.unit == "min" and 0 < value.readings[0] < 60 * SCALE
+        hour = is_part and _AN_HOUR_AND.search(text, max(0, value.start - 28), value.start)
+        if hour:
             # `an hour and 45 minutes`
             whole = 60 * SCALE * _HOURS_IN_WORDS[hour["hours"].casefold()]
             value = value._replace(start=hour.start(), readings=(whole + value.readings[0],))

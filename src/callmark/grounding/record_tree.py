@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
@@ -27,18 +26,18 @@ from callmark.grounding.evidence import (
     MAX_DEPTH,
     Served,
     flat,
-    head_of,
     is_number,
     parts_of,
-    width_of,
 )
 from callmark.grounding.numbers import SCALE, TOLERANCE, of_json
 from callmark.grounding.reading import read_leaf
-from callmark.grounding.text import Frozen, fold, once, records_of_text
+from callmark.grounding.tables import head_of, records_of_text, width_of
+from callmark.grounding.text import Frozen, fold, once
 from callmark.grounding.values import Value, identifier_key
 from callmark.records.jsontext import Json, texts_in, want_list, want_object
 from callmark.records.trace import is_mcp_result, read_inside
 
+_OPENING = frozenset("{[")
 _WRAPPING = frozenset(("name", "value", "label", "displayName", "login", "text", "title"))
 LONGEST_CODE = 20  # characters
 _CODED = re.compile(r"[A-Z]{1,6}-?\d{2,}[A-Z\d-]*")
@@ -90,7 +89,7 @@ def key_stems(key: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=1 << 14)
-def _is_naming(key: str) -> bool:
+def is_naming(key: str) -> bool:
     words = key_words(key)
     return bool(words) and words[-1] in _NAMING and words[0] not in _NOT_NAMING
 
@@ -196,6 +195,7 @@ class RecordTree:
     def __init__(self, served: Iterable[Served]) -> None:
         self.records: list[ResultRecord] = []
         self.fields: list[Field] = []
+        self.text_fields: list[tuple[str, Field]] = []  # those whose value is a text, with it
         self.series: list[Series] = []
         self.keys: set[str] = set()
         self.texts: dict[str, list[Field]] = {}  # by what they say, folded
@@ -208,20 +208,23 @@ class RecordTree:
         """`"flights": ["LH1808"]`: what looks like an identifier and stands in one record only is
         a name of it, whatever its key."""
         found: dict[str, ResultRecord | None] = {}
-        for field in self.fields:
-            value = field.value
-            if (
-                isinstance(value, str)
-                and "A" <= value[:1] <= "Z"
-                and len(value) <= LONGEST_CODE
-                and _CODED.fullmatch(value)
-            ):
+        for value, field in self.text_fields:
+            if "A" <= value[:1] <= "Z" and len(value) <= LONGEST_CODE and _CODED.fullmatch(value):
                 known = found.setdefault(value, field.record)
                 if known is not field.record:
                     found[value] = None
         for value, record in found.items():
             if record is not None and not record.names and record.kind.endswith("/*"):
                 _name(record, value)
+
+    @once
+    def groups(self) -> list[list[ResultRecord]]:
+        """The records of each list or table, two at least."""
+        found: dict[tuple[int, str], list[ResultRecord]] = {}
+        for record in self.records:
+            if record.parent is not None and record.kind.endswith("/*"):
+                found.setdefault((record.parent.number, record.kind), []).append(record)
+        return [group for group in found.values() if len(group) > 1]
 
     def _add(self, served: Served) -> None:
         self._served = served
@@ -282,7 +285,7 @@ class RecordTree:
         for name in sorted(value):
             entry, pointer = value[name], f"{path}/{_escape(name)}"
             if isinstance(entry, str):
-                is_leaf = "\n" not in entry and entry.lstrip()[:1] not in ("{", "[")
+                is_leaf = "\n" not in entry and entry.lstrip()[:1] not in _OPENING
             else:
                 is_leaf = not isinstance(entry, (dict, list))
             if is_leaf:
@@ -327,20 +330,23 @@ class RecordTree:
             record.last = len(self.records) - 1
 
     def _visit_leaf(self, value: Json, path: str, key: str, record: ResultRecord) -> None:
-        number, is_text, echo, folded = None, isinstance(value, str), False, ""
-        if is_text:
-            folded = fold(str(value))
-            echo = folded in self._echoes
-        elif type(value) is int:  # and no bool
-            number = value * SCALE
-        elif isinstance(value, float):
-            number = number_of(value)
-        field = Field(record, path, key, value, echo, number)
+        if isinstance(value, str):
+            folded = fold(value)
+            field = Field(record, path, key, value, folded in self._echoes, None)
+            self.text_fields.append((value, field))
+            known = self.texts.get(folded)
+            if known is None:
+                self.texts[folded] = [field]
+            else:
+                known.append(field)
+            is_told = True
+        else:
+            number = value * SCALE if type(value) is int else number_of(value)
+            field = Field(record, path, key, value, False, number)
+            is_told = number is not None
         self.fields.append(field)
         record.fields.append(field)
-        if is_text:
-            self.texts.setdefault(folded, []).append(field)
-        if (is_text or number is not None) and _is_naming(key):
+        if is_told and is_naming(key):
             _name(record, str(value))
 
 
@@ -378,13 +384,11 @@ def shape_of(identifier: str) -> str:
 
 _BEFORE = frozenset("prev previous prior last yoy ly earlier".split())
 _DATED_KEY = re.compile(r"\d{4}-\d\d-\d\d")
-_MEASURE = re.compile(r"[-+]?[$€£]?\d{1,12}(?:[.,]\d{1,6})*\s?%?")
 _WINDOW = re.compile(r"([01]\d|2[0-4])\s?[-–]\s?([01]\d|2[0-4])")
 LONG_TEXT = 400  # characters of a text that tells a story
 DESCRIPTION = 200  # of one that describes something
 FEW_FIELDS = 8
 MOST_HYPHENS = 8  # of an identifier that may be named by its end
-MEASURED_ROWS, MEASURES = 8, 3  # records of one list, and numbers of each, that make a table
 FEW_TIMES = 3  # leaves with one time of day; which of more is meant?
 MAX_CANDIDATES = 200  # of one value; whatever stands more often can be bound to nothing
 _SHORT = 40
@@ -420,8 +424,10 @@ class RecordIndex:
                 if LEAST_EPOCH * SCALE <= field.number < 10**4 * LEAST_EPOCH * SCALE:
                     for moment in moments_of_epoch(field.number // SCALE, key_words(field.key)):
                         self._add_moment(moment, field)
-            elif isinstance(field.value, str) and field.value:
-                self._add_text(field.value, field)
+            elif isinstance(field.value, str):
+                text = field.value
+                if not (len(text) <= _SHORT and _says_nothing(text)):
+                    self._add_text(text, field)
 
     def names_a_key(self, key: str) -> bool:
         """`PM2.5` where a key is `pm2_5` or `pm25_ugm3`."""
@@ -465,9 +471,7 @@ class RecordIndex:
                 self._add_moment(moment, field)
         if len(text) <= _SHORT and _DIGIT.search(text):
             _note(self.identifiers, identifier_key(text), field)
-            shape = shape_of(text)
-            if shape not in self.shapes:
-                self.shapes[shape] = field
+            self.shapes.setdefault(shape_of(text), field)
 
     def _add_value(self, value: Value, field: Field) -> None:
         for reading in value.readings:
@@ -572,7 +576,7 @@ class RecordIndex:
     @once
     def _lengths(self) -> list[int]:
         """How long the texts of the results are."""
-        return [len(one.value) for one in self.tree.fields if isinstance(one.value, str)]
+        return [len(text) for text, _ in self.tree.text_fields]
 
     @once
     def is_prose(self) -> bool:
@@ -584,17 +588,6 @@ class RecordIndex:
     def describes(self) -> bool:
         """Do the results describe something in prose, beside what their fields say?"""
         return not self.is_prose and max(self._lengths, default=0) > DESCRIPTION
-
-    @once
-    def has_measured_table(self) -> bool:
-        """Many records with several numbers each: parts, means, rates and differences of them are
-        more than any rule follows."""
-        rows: Counter[tuple[int, str]] = Counter()
-        for record in self.tree.records:
-            if record.parent is not None:
-                numbers = sum(map(_is_measure, record.fields))
-                rows[record.parent.number, record.kind] += numbers >= MEASURES
-        return max(rows.values(), default=0) >= MEASURED_ROWS
 
     def between(self, low: int, high: int) -> list[int]:
         """The numbers from `low` to `high` that some leaf states."""
@@ -644,8 +637,8 @@ class RecordIndex:
     @once
     def _windows(self) -> dict[int, Field]:
         found: dict[int, Field] = {}
-        for field in self.tree.fields:
-            window = _WINDOW.fullmatch(field.value) if isinstance(field.value, str) else None
+        for text, field in self.tree.text_fields:
+            window = _WINDOW.fullmatch(text)
             for hour in window.groups() if window else ():
                 found.setdefault(int(hour), field)
         return found
@@ -659,12 +652,10 @@ class RecordIndex:
         return endings
 
 
-def _is_measure(field: Field) -> bool:
-    if field.number is None and not (
-        isinstance(field.value, str) and _MEASURE.fullmatch(field.value)
-    ):
-        return False
-    return not _is_naming(field.key)
+@lru_cache(maxsize=1 << 13)
+def _says_nothing(text: str) -> bool:
+    """No value, no time and no digit: most short texts."""
+    return not (_DIGIT.search(text) or ":" in text or text.startswith("PT") or read_leaf(text))
 
 
 @lru_cache(maxsize=1 << 12)

@@ -16,6 +16,7 @@ from callmark.grounding.record_tree import (
     Field,
     RecordTree,
     ResultRecord,
+    is_naming,
     key_words,
 )
 from callmark.grounding.schedule import weekdays_in
@@ -43,13 +44,23 @@ _NOT_TELLING = frozenset(
 _DAY_WORDS = frozenset("date day start starts begin begins when departure".split())
 
 
-def groups_of(tree: RecordTree) -> list[list[ResultRecord]]:
-    """The records of each list or table, two at least."""
-    found: dict[tuple[int, str], list[ResultRecord]] = {}
-    for record in tree.records:
-        if record.parent is not None and record.kind.endswith("/*"):
-            found.setdefault((record.parent.number, record.kind), []).append(record)
-    return [group for group in found.values() if len(group) > 1]
+MEASURED_ROWS, MEASURES = 8, 3  # records of one list, and numbers of each, that make a table
+_MEASURE = re.compile(r"[-+]?[$€£]?\d{1,12}(?:[.,]\d{1,6})*\s?%?")
+
+
+def has_measured_table(groups: Iterable[Sequence[ResultRecord]]) -> bool:
+    """Many records with several numbers each: parts, means, rates and differences of them are more
+    than any rule follows."""
+    return any(
+        len(group) >= MEASURED_ROWS
+        and sum(sum(map(_is_measure, one.fields)) >= MEASURES for one in group) >= MEASURED_ROWS
+        for group in groups
+    )
+
+
+def _is_measure(field: Field) -> bool:
+    is_text = isinstance(field.value, str) and _MEASURE.fullmatch(field.value) is not None
+    return (is_text or field.number is not None) and not is_naming(field.key)
 
 
 class SiblingNames:
@@ -59,7 +70,7 @@ class SiblingNames:
         self._words = words
         self._called: dict[int, list[str]] = {}
         self._parts: set[tuple[str, ...]] = set()
-        self._groups = [one for one in groups_of(tree) if len(one) <= MOST_SIBLINGS]
+        self._groups = [one for one in tree.groups if len(one) <= MOST_SIBLINGS]
         self._tree = tree
         self._records = tree.records
         self._gather()
@@ -94,7 +105,8 @@ class SiblingNames:
 
     def mentions(self, text: str, values: Sequence[Value]) -> list[Mention]:
         """From left to right. `values` are those of the text: days may stand for records."""
-        called = Names(self._records, lambda record: self._called.get(record.number, ()))
+        named = [self._records[number] for number in sorted(self._called)]
+        called = Names(named, lambda record: self._called[record.number])
         found: list[Mention] = []
         for one in called.mentions(text):
             is_part = words_of_name(text[one.start : one.end]) in self._parts

@@ -24,8 +24,8 @@ from callmark.grounding.text import (
     break_literal_newlines,
     lower,
     once,
+    place_tokens,
     place_words,
-    tokens_in,
 )
 from callmark.grounding.values import Value, find_values
 from callmark.records.samples import Extractor
@@ -139,7 +139,7 @@ def _line_sentences(text: str, start: int, end: int) -> Iterator[Span]:
                 yield span
             position += len(cell) + 1
         return
-    item = _ITEM.match(line)
+    item = None if line[:1].isalpha() else _ITEM.match(line)
     if item and _is_ordinal_before_month(item[0].strip().rstrip("."), line[item.end() :]):
         item = None
     position = start + (item.end() if item else 0)
@@ -343,16 +343,15 @@ class Outline:
     @once
     def words(self) -> frozenset[str]:
         """In lower case. A rule whose words are not among them need not look any further."""
-        if "_" not in self.text:
-            return frozenset(self._placed[0])
-        plain = blank_signs(self.text)
-        return frozenset(_ANY_WORD.findall(self._lower) if plain is None else tokens_in(plain))
+        placed = place_tokens(self.text)
+        return frozenset(_ANY_WORD.findall(self._lower) if placed is None else placed.words)
 
     @once
     def _placed(self) -> tuple[list[str], list[int]]:
         """The words in lower case, and where they begin."""
         if blank_signs(self.text) is not None:
-            return place_words(self.text)[:2]
+            placed = place_words(self.text)
+            return placed.words, placed.starts
         starts = [one.start() for one in _PLACED_WORD.finditer(self._lower)]
         return _PLACED_WORD.findall(self._lower), starts
 
@@ -372,8 +371,8 @@ class Outline:
     def _cued(self) -> tuple[list[int], list[int]]:
         """Where words and signs stand that cues begin with, and which cues."""
         words, starts = self._placed
-        known = {word: _cued_by(word) for word in set(words)}
-        found = [(at, known[word]) for word, at in zip(words, starts, strict=True) if known[word]]
+        known = {word: bits for word in set(words) if (bits := _cued_by(word))}
+        found = [(at, known[word]) for word, at in zip(words, starts, strict=True) if word in known]
         signs = [sign for sign in _CUE_SIGNS if sign in self._lower]
         for sign in signs:
             found += [(at, _CUE_SIGNS[sign]) for at in self.places_of((sign,))]
@@ -527,16 +526,18 @@ def _lines(text: str) -> Iterator[OutlineLine]:
         end = start + len(raw)
         body = raw.strip()
         if body:
-            is_item = _LIST_MARK.match(body) is not None
-            level: float = len(raw) - len(raw.lstrip(" \t")) + is_item
-            if not is_item and _HEADING.match(body):
-                level -= 0.5
+            level: float = len(raw) - len(raw.lstrip(" \t"))
+            if not body[0].isalpha():  # else it is neither
+                if _LIST_MARK.match(body):
+                    level += 1
+                elif _HEADING.match(body):
+                    level -= 0.5
             while above and above[-1][0] >= level:
                 above.pop()
             for deeper in [one for one in before if one > level]:
                 del before[deeper]
             siblings = before.setdefault(level, [])
-            heads = tuple((head[1], head[2]) for head in above[-NEAREST_HEADS:])
+            heads = tuple([head[1:] for head in above[-NEAREST_HEADS:]])
             yield OutlineLine(start, end, heads, tuple(siblings[-NEAREST_SIBLINGS:]), level)
             siblings.append((start, end))
             above.append((level, start, end))

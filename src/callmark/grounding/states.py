@@ -243,9 +243,9 @@ class StateFields:
 
     def __init__(self, index: RecordIndex) -> None:
         self._fields: dict[int, list[tuple[KnownState, Field]]] = {}
-        for field in index.tree.fields:
-            if isinstance(field.value, str) and 3 < len(field.value) <= LONGEST:
-                for state in states_of(field.value):
+        for text, field in index.tree.text_fields:
+            if 3 < len(text) <= LONGEST:
+                for state in states_of(text):
                     known = self._fields.setdefault(state.family, [])
                     if len(known) < MOST_FIELDS:
                         known.append((state, field))
@@ -471,16 +471,17 @@ class KindFields:
         self._lengths: dict[str, set[int]] = {}
         columns: dict[str, tuple[str, ...]] = {}
         self._uneven: set[str] = set()  # keys under which different things stand
-        for field in index.tree.fields:
-            if isinstance(field.value, str):
-                name = words_of_kind(field.key, field.value)
-                if name and columns.setdefault(field.key, name) != name:
-                    self._uneven.add(field.key)
-                if name and words.issuperset(name):
-                    known = self._fields.setdefault(name, [])
-                    if len(known) <= MOST_OF_TEXT:
-                        known.append(field)
-                    self._lengths.setdefault(name[0], set()).add(len(name))
+        for text, field in index.tree.text_fields:
+            name = words_of_kind(field.key, text)
+            if not name:
+                continue
+            if columns.setdefault(field.key, name) != name:
+                self._uneven.add(field.key)
+            if words.issuperset(name):
+                known = self._fields.setdefault(name, [])
+                if len(known) <= MOST_OF_TEXT:
+                    known.append(field)
+                self._lengths.setdefault(name[0], set()).add(len(name))
         self._texts: dict[int, str] = {}
 
     def said_in(
@@ -509,16 +510,16 @@ class KindFields:
     def _places(self, text: str) -> Iterator[tuple[int, int, list[Field]]]:
         if not self._fields:
             return
-        words, starts, ends = place_words(text)
+        placed = place_words(text)
+        words = placed.words
         end = 0
-        for at, word in enumerate(words):
-            if word not in self._lengths or at < end:
-                continue
-            for length in sorted(self._lengths[word], reverse=True):
+        for at in [at for at, word in enumerate(words) if word in self._lengths]:
+            lengths = sorted(self._lengths[words[at]], reverse=True) if at >= end else ()
+            for length in lengths:
                 fields = self._fields.get(tuple(words[at : at + length]))
                 if fields:
                     end = at + length
-                    yield starts[at], ends[end - 1], fields
+                    yield placed.starts[at], placed.end_of(end - 1), fields
                     break
 
     def _wrong(

@@ -9,9 +9,9 @@ import unicodedata
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import accumulate, compress, count, groupby
+from itertools import accumulate, compress, count
 from operator import add
-from typing import Any, Generic, NamedTuple, Self, TypeVar, overload
+from typing import Any, Generic, Self, TypeVar, overload
 
 import msgspec
 
@@ -82,11 +82,11 @@ def token_pattern(text: str) -> re.Pattern[str]:
 
 def is_plain(text: str) -> bool:
     """No combining marks, and no script without blanks: `’` and `é` are as plain as ASCII."""
-    return text.isascii() or all(map(_is_plain, _beyond_ascii(text)))
+    return text.isascii() or all(map(_is_plain, beyond_ascii(text)))
 
 
-@lru_cache(maxsize=16)  # several questions are asked of one answer
-def _beyond_ascii(text: str) -> frozenset[str]:
+@lru_cache(maxsize=1 << 7)  # several questions are asked of one text
+def beyond_ascii(text: str) -> frozenset[str]:
     return frozenset(_NOT_ASCII.findall(text))
 
 
@@ -193,7 +193,7 @@ def blank_signs(text: str) -> str | None:
     """The text with blanks for the signs beyond ASCII: `’`, `–`, `•`. None where it has letters or
     digits beyond it, whose words only a pattern can tell."""
     if not text.isascii():
-        for char in _beyond_ascii(text):
+        for char in beyond_ascii(text):
             if not _is_sign(char):
                 return None
             text = text.replace(char, " ")
@@ -225,12 +225,22 @@ def letters_in(plain: str) -> list[str]:
     return plain.translate(_LETTERS).split()
 
 
-class PlacedWords(NamedTuple):
-    """The words of a text, folded, and where each of them begins and ends in it."""
+class PlacedWords:
+    """The words of a text, folded, and where each of them begins and ends in it. Most names stand
+    nowhere in it: then nobody asks where."""
 
-    words: list[str]
-    starts: list[int]
-    ends: list[int]
+    def __init__(
+        self, words: list[str], written: list[str], find_starts: Callable[[], list[int]]
+    ) -> None:
+        self.words = words
+        self._written, self._find_starts = written, find_starts
+
+    @once
+    def starts(self) -> list[int]:
+        return self._find_starts()
+
+    def end_of(self, at: int) -> int:
+        return self.starts[at] + len(self._written[at])
 
 
 @lru_cache(maxsize=4)  # several rules look for names in one answer
@@ -238,9 +248,11 @@ def place_words(text: str) -> PlacedWords:
     plain = blank_signs(text)
     if plain is None:
         found: list[str] = _PLACED_WORD.findall(text)
-        words = fold_words(found)
-        starts = [one.start() for one in _PLACED_WORD.finditer(text)]
-        return PlacedWords(words, starts, list(map(add, starts, map(len, found))))
+        return PlacedWords(
+            fold_words(found),
+            found,
+            lambda: [one.start() for one in _PLACED_WORD.finditer(text)],
+        )
     return _place_all(plain.translate(_WORDS))
 
 
@@ -261,10 +273,13 @@ def place_letters(plain: str) -> PlacedWords:
 def _place_all(spaced: str) -> PlacedWords:
     # Pieces between single blanks, some of them empty: each begins one after the end of the last.
     pieces = spaced.split(" ")
-    sizes = accumulate(map(len, pieces), initial=0)
-    starts = list(compress(map(add, sizes, count()), pieces))
     words = list(filter(None, pieces))
-    return PlacedWords(words, starts, list(map(add, starts, map(len, words))))
+
+    def find_starts() -> list[int]:
+        sizes = accumulate(map(len, pieces), initial=0)
+        return list(compress(map(add, sizes, count()), pieces))
+
+    return PlacedWords(words, words, find_starts)
 
 
 class Folded:
@@ -325,12 +340,17 @@ def _clusters(text: str) -> list[tuple[int, int]]:
     return clusters
 
 
+_APART = frozenset(" \n\t.,;:!?*|-\"'()")  # nothing is one token with these
+
+
 def is_boundary(text: str, position: int) -> bool:
     """A boundary lies between two characters unless both are letters, marks, digits or `_`;
     between CJK, kana or Thai characters always."""
     if position <= 0 or position >= len(text):
         return True
     before, after = text[position - 1], text[position]
+    if before in _APART or after in _APART:
+        return True
     if not (_is_word(before) and _is_word(after)):
         return True
     if before.isascii() and after.isascii():
@@ -347,6 +367,8 @@ def joins(char: str) -> bool:
 
 
 def _is_word(char: str) -> bool:
+    if char.isascii():
+        return char.isalnum() or char == "_"
     return char.isalnum() or char == "_" or unicodedata.category(char)[0] == "M"
 
 
@@ -623,72 +645,3 @@ def find_number_words(text: str) -> Iterator[tuple[int, int, int]]:
         follows = words[at + 1][0].casefold() if at + 1 < len(words) else ""
         if number > 1 and follows not in _TALK:
             yield word.start(), word.end(), number
-
-
-# --- texts that list records
-
-MOST_LINES = 5000  # of a text that is read as records
-_PAIR = re.compile(
-    r"\s*(?:[-*•]\s+|\d{1,3}[.)]\s+)?[*_]{0,2}(?P<key>[^\W\d_][\w /()#.-]{0,40}?)[*_]{0,2}\s*:"
-    r"[*_]{0,2}\s+(?P<value>\S.{0,300})"
-)
-_RULED = re.compile(r"[\s|:+-]+")
-_HEAD_DIGIT = re.compile(r"\d")
-_COUNT_LINE = re.compile(r"\s*(?:\(?\d+ rows?\b.*|Time: .*)")  # under what a database prints
-
-
-def records_of_text(text: str) -> Iterator[dict[str, str]]:
-    """What a text lists: the rows of CSV, or blocks of `Key: value` lines, each under its title,
-    and the tables between them."""
-    lines = text.split("\n")[:MOST_LINES]
-    rows = _rows_of(lines) or _rows_of(lines[1:])  # a line before may say of what
-    yield from rows
-    for is_row, run in groupby(() if rows else lines, lambda line: line.lstrip().startswith("|")):
-        part = list(run)
-        yield from _rows_of(part) if is_row else _blocks_of(part)
-
-
-def prose_of(text: str) -> str:
-    """What is left of a text without what it lists."""
-    if "\n" not in text:
-        return text
-    lines = text.split("\n")[:MOST_LINES]
-    if _rows_of(lines):
-        return ""
-    kept = [one for one in lines if not (one.lstrip().startswith("|") or _PAIR.fullmatch(one))]
-    return "\n".join(kept)
-
-
-def _blocks_of(lines: Iterable[str]) -> Iterator[dict[str, str]]:
-    block: dict[str, str] = {}
-    title = ""
-    for line in (*lines, ""):
-        found = _PAIR.fullmatch(line)
-        key = found["key"].strip(" *_") if found else ""
-        if not found or key in block:
-            if len(block) > 1:
-                yield {"title": title} | block if title else block
-            if block or not line.strip():
-                block, title = {}, ""
-            if not found:
-                title = line.strip(" \t#*-•:")[:80] or title
-                continue
-        block[key] = found["value"].strip(" *_") if found else ""
-
-
-def _rows_of(lines: Sequence[str]) -> list[dict[str, str]]:
-    """Lines of CSV, tabs or a Markdown table: all of one width, under a head without digits."""
-    filled = [line for line in lines if line.strip()]
-    while len(filled) > 3 and _COUNT_LINE.fullmatch(filled[-1]):
-        filled.pop()
-    for mark in "|\t,;":
-        if len(filled) > 1 and filled[0].count(mark) > 1 and not _HEAD_DIGIT.search(filled[0]):
-            cells = [
-                [cell.strip() for cell in line.strip(" |" if mark == "|" else " ").split(mark)]
-                for line in filled
-                if not _RULED.fullmatch(line)
-            ]
-            head = cells[0]
-            if all(len(row) == len(head) for row in cells) and len(set(head)) == len(head):
-                return [dict(zip(head, row, strict=True)) for row in cells[1:]]
-    return []

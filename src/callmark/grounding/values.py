@@ -20,6 +20,7 @@ from callmark.grounding.text import (
     SIGNS,
     UNSPACED,
     Frozen,
+    beyond_ascii,
     break_literal_newlines,
     fold,
     is_plain,
@@ -162,11 +163,8 @@ def patterns_for(text: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
 
 # One character for one, so that offsets stay. Longer dashes are hyphens only between digits, and
 # an en dash is a minus sign too: `flight—12 seats` is no identifier.
-_ALIKE = str.maketrans(
-    {"\u2010": "-", "\u2011": "-", "\u2012": "-", "．": ".", "，": ",", "：": ":", "％": "%"}
-    | {chr(0xFF10 + digit): str(digit) for digit in range(10)}
-)
-_UNLIKE = re.compile(f"[{''.join(map(chr, _ALIKE))}]")
+_ALIKE = {"\u2010": "-", "\u2011": "-", "\u2012": "-", "．": ".", "，": ",", "：": ":", "％": "%"}
+_ALIKE |= {chr(0xFF10 + digit): str(digit) for digit in range(10)}
 _DASH = re.compile(
     r"[–—―](?:(?<=\d[–—―])(?=\d)|(?<=–)(?<![^\s(]–)(?=[$€£]?\d))"  # the dash first: it is rare
 )
@@ -390,6 +388,8 @@ def number(start: int, end: int, run: str, locale: str | None, form: Form) -> Va
 
 def decimals_of(value: Value) -> int:
     """How many digits are stated behind the decimal point, whatever sign that is."""
+    if value.text.isdecimal():
+        return 0
     last = max(map(value.text.rfind, ".,٫"))
     if last < 0:
         return 0
@@ -512,8 +512,8 @@ def fold_signs(text: str) -> str:
     """Hyphens and digits of other forms as the plain ones; lengths stay."""
     if text.isascii():
         return text
-    if _UNLIKE.search(text):
-        text = text.translate(_ALIKE)
+    for sign in _ALIKE.keys() & beyond_ascii(text):
+        text = text.replace(sign, _ALIKE[sign])
     if "–" in text or "—" in text or "―" in text:
         return _DASH.sub("-", text)
     return text

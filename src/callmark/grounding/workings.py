@@ -79,12 +79,6 @@ def digits_of(value: Value) -> int:
     return len(digits) if decimals_of(value) else len(digits.rstrip("0"))
 
 
-def words_around(text: str, value: Value) -> tuple[str, str]:
-    """What stands before and after it, without emphasis."""
-    before = text[max(0, value.start - 28) : value.start].replace("*", "")
-    return before, text[value.end : value.end + 24].replace("*", "")
-
-
 def may_go_with(one: Value, other: Value) -> bool:
     """Nobody adds degrees to millimetres."""
     if not one.unit or not other.unit or one.unit == other.unit:
@@ -130,6 +124,7 @@ class Workings:
         self._binder = binder
         self._things = things
         self._by_label: dict[frozenset[str], list[int]] = {}
+        self._unlabelled: list[Value] = []  # what has to be added to them once they are asked for
         self._line_ends: list[tuple[int, int]] = []
         self._money: dict[int, bool] = {}
         self._tries = 0
@@ -147,7 +142,7 @@ class Workings:
         is not."""
         if value.kind != "number" or not value.unit or digits_of(value) > 2:
             return False
-        rounding = arithmetic.rounding_of(value, *words_around(self.text, value))
+        rounding = arithmetic.rounding_of(value, *arithmetic.words_around(self.text, value))
         return rounding is not None and rounding.is_hedged
 
     def find(self, value: Value, sentence: Span) -> Worked | None:
@@ -263,7 +258,7 @@ class Workings:
         """What the number may have been before it was rounded, where it says so, has decimals, or
         has so many digits that cents are left out."""
         wanted = abs(value.readings[0])
-        rounding = arithmetic.rounding_of(value, *words_around(self.text, value))
+        rounding = arithmetic.rounding_of(value, *arithmetic.words_around(self.text, value))
         is_long = digits_of(value) >= TELLING  # `$15,584`, of amounts with cents
         if rounding is None or not (rounding.is_hedged or decimals_of(value) or is_long):
             return wanted - TOLERANCE, wanted + TOLERANCE
@@ -637,13 +632,19 @@ class Workings:
         if self._line_ends and self._line_ends[-1][0] == line.start:
             self._line_ends.pop()
         self._line_ends.append((line.start, value.readings[0]))
-        if self._binder.is_labelled(value):
-            label = self._binder.label_of(value)
-            self._by_label.setdefault(label, []).append(value.readings[0])
+        self._unlabelled.append(value)
+
+    def _add_labels(self) -> None:
+        for value in self._unlabelled:
+            if self._binder.is_labelled(value):
+                label = self._binder.label_of(value)
+                self._by_label.setdefault(label, []).append(value.readings[0])
+        self._unlabelled.clear()
 
     def _columns(self, value: Value) -> list[list[int]]:
         """Numbers that belong together: of the records around, of lines with one label, and at the
         ends of the lines before."""
+        self._add_labels()
         label = self._binder.label_of(value)
         labelled = [
             column[-MAX_TERMS:]

@@ -284,7 +284,8 @@ def cut_value(value: Json, longest: int = 200) -> Json:
     """A leaf's value as a match records it: long texts are cut."""
     if not isinstance(value, str):
         return value
-    return well_formed(value if len(value) <= longest else value[: longest - 1] + "…")
+    cut = value if len(value) <= longest else value[: longest - 1] + "…"
+    return cut if cut.isascii() else well_formed(cut)
 
 
 def _parse_slowly(data: bytes | str, max_depth: int) -> Json:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache, cached_property
+from functools import cache
 from itertools import combinations, islice
 
 from callmark.calls.registry import Registry, ToolSpec
@@ -13,20 +13,15 @@ from callmark.grounding.dates import Moment, names_of_month
 from callmark.grounding.evidence import MAX_DEPTH, flat, is_number
 from callmark.grounding.numbers import SCALE, of_json
 from callmark.grounding.record_tree import Field, key_words, number_of
-from callmark.grounding.text import AIRPORT_CITIES, Frozen, fold
+from callmark.grounding.text import AIRPORT_CITIES, Frozen, fold, once
 from callmark.grounding.values import Value, identifier_key, values_of
 from callmark.records.jsontext import Json
 from callmark.records.results import ArgumentOrigin, Origin
 from callmark.records.samples import NOT_RECORDED
 from callmark.records.trace import TraceEntry
-from callmark.scorers.integration import (
-    ToldWords,
-    TrialReading,
-    is_before,
-    prompt_texts,
-    tokens_of,
-)
+from callmark.scorers.integration import TrialReading, prompt_texts
 from callmark.scorers.shown import MANY, ShownTexts, ordinal_of, place_of
+from callmark.scorers.told_words import ToldWords, is_before, tokens_of
 
 _CODE = re.compile(r"[A-Z]{2,5}")
 _MONTH = re.compile(r"(?P<y>\d{4})-(?P<m>0[1-9]|1[0-2])")
@@ -176,13 +171,13 @@ class _Tracer:
         self._leaves = leaves
         self._told: dict[tuple[str | None, ...], ToldWords] = {}
 
-    @cached_property
+    @once
     def _programs(self) -> str:
         """The code and commands of the call."""
         texts = (one.value for one in self._leaves if one.words and one.words[-1] in _PROGRAM)
         return "\n".join(text for text in texts if isinstance(text, str))
 
-    @cached_property
+    @once
     def _shown(self) -> ShownTexts:
         return self._open_shown()
 
@@ -400,7 +395,7 @@ class _Tracer:
                 return _Found("derived", "a sum of what is named")
         return None
 
-    @cached_property
+    @once
     def _sums(self) -> dict[tuple[str | None, ...], int]:
         """What the numbers under one name come to, all entries of its lists together."""
         sums: dict[tuple[str | None, ...], int] = {}
@@ -409,13 +404,13 @@ class _Tracer:
                 sums[leaf.keys] = sums.get(leaf.keys, 0) + of_json(leaf.value)
         return sums
 
-    @cached_property
+    @once
     def _counts(self) -> frozenset[int]:
         """How many of something the call lists."""
         lengths = (len(one) for one in _lists(self._arguments))
         return frozenset((1, *(length for length in lengths if length < _SMALL)))
 
-    @cached_property
+    @once
     def _prices(self) -> frozenset[int]:
         """Prices of the records that the call names, each, in pairs, and all together."""
         texts = [leaf.value for leaf in self._leaves if isinstance(leaf.value, str)]
@@ -436,7 +431,7 @@ class _Tracer:
         pairs = {one + other for one, other in combinations(found, 2)}
         return frozenset((*found, *pairs, sum(found)))
 
-    @cached_property
+    @once
     def _lengths(self) -> frozenset[int]:
         shown = (
             len(series.items)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property
 from typing import NamedTuple
 
 from callmark.calls.attempts import plain_value
 from callmark.calls.registry import Registry, canonical_name
+from callmark.grounding.text import once
 from callmark.records.jsontext import (
     Json,
     NotJson,
@@ -156,15 +156,15 @@ class _Judge:
             return "the turns of this trial are not known"
         return _too_many(len(turns), most, "the model took {} turns")
 
-    @cached_property
+    @once
     def _text(self) -> str:
         return compose_text(self._trace.model_output)
 
-    @cached_property
+    @once
     def _bytes(self) -> bytes:
         return self._text.encode("utf-8", "replace")
 
-    @cached_property
+    @once
     def _json(self) -> Json | NotJson:
         try:
             return parse_json(self._text)

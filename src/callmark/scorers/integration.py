@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache
-from itertools import accumulate, pairwise, takewhile
+from itertools import accumulate, pairwise
+from math import inf
 from typing import Literal, NamedTuple
 
 from callmark.grounding.checking import StatementFinding
@@ -27,13 +27,10 @@ from callmark.grounding.spans import Outline, Span, marker_spans, sentences
 from callmark.grounding.text import (
     Frozen,
     asks_for_information,
-    blank_signs,
     char_offsets,
     find_number_words,
-    fold,
     is_time_span,
     once,
-    words_in,
 )
 from callmark.grounding.values import Value, find_values, readings_in_any_locale
 from callmark.records.jsontext import Json, canonical_json
@@ -41,99 +38,9 @@ from callmark.records.results import Grounding, Match, SpanScore, ValueMark
 from callmark.records.samples import DEFAULT_STRICT_KEYS, Extractor, Sample
 from callmark.records.statements import FLAGS, GOOD, RULES, StatementLabel, Tier
 from callmark.records.trace import Trace, compose_text, is_error_result, json_inside
+from callmark.scorers.told_words import ToldWords
 
 StrictKeysOf = Callable[[str | None], tuple[str, ...] | None]
-_TOLD_TOKEN = re.compile(r"[^\W_]+")
-LONG = 1000  # characters
-
-
-def tokens_of(text: str) -> list[str]:
-    return list(_long_tokens(text)) if len(text) > LONG else _TOLD_TOKEN.findall(fold(text))
-
-
-@lru_cache(maxsize=1 << 7)
-def _long_tokens(text: str) -> tuple[str, ...]:
-    """Remembered: a system prompt comes back with every sample."""
-    plain = blank_signs(text)
-    return tuple(_TOLD_TOKEN.findall(fold(text)) if plain is None else words_in(plain))
-
-
-class ToldWords:
-    """Texts as words and pairs of neighbours, each with the turns before it was first shown: a
-    text whose words and pairs are all known stands there, or as good as."""
-
-    def __init__(self) -> None:
-        # The first text as words between blanks: most are one text, which is asked for few words.
-        self._opening = ""
-        self._opened = 0
-        self._words: dict[str, int] = {}
-        self._pairs: dict[tuple[str, str], int] = {}
-        self._first: list[str] = []  # folded, of the first turn: read when that is not enough
-        self._unread: list[tuple[str, int]] = []
-
-    def add(self, text: str, turn: int) -> None:
-        self._unread.append((text, turn))
-
-    def _stand(self, tokens: list[str], turn: int | None) -> bool:
-        """Does a text of the first turn hold them as they stand? Then nothing came before it."""
-        if self._opening or not self._unread or not tokens:
-            return False
-        if not is_before(self._unread[0][1], turn):
-            return False
-        if not self._first:
-            first = self._unread[0][1]
-            texts = takewhile(lambda one: one[1] == first, self._unread)
-            self._first = [fold(text) for text, _ in texts]
-        told = " ".join(tokens)
-        return any(_stands_in(told, text) for text in self._first)
-
-    def _read(self) -> None:
-        for text, turn in self._unread:
-            self._take(text, turn)
-        self._unread, self._first = [], []
-
-    def _take(self, text: str, turn: int) -> None:
-        tokens = tokens_of(text)
-        if not self._opening:
-            self._opening, self._opened = f" {' '.join(tokens)} ", turn
-            return
-        for word in tokens:
-            self._words.setdefault(word, turn)
-        for pair in pairwise(tokens):
-            self._pairs.setdefault(pair, turn)
-
-    def holds(self, tokens: list[str], turn: int | None) -> bool:
-        return self._stand(tokens, turn) or self._hold(tokens, turn)
-
-    def _hold(self, tokens: list[str], turn: int | None) -> bool:
-        if not tokens or self.missing(tokens, turn):
-            return False
-        return all(
-            is_before(self._told(f" {one} {other} ", self._pairs.get((one, other))), turn)
-            for one, other in pairwise(tokens)
-        )
-
-    def missing(self, tokens: list[str], turn: int | None) -> list[str]:
-        self._read()
-        return [
-            word
-            for word in tokens
-            if not is_before(self._told(f" {word} ", self._words.get(word)), turn)
-        ]
-
-    def _told(self, words: str, later: int | None) -> int | None:
-        return self._opened if words in self._opening else later
-
-
-def _stands_in(told: str, text: str) -> bool:
-    """Between characters that are no letters and no digits, at the first place where it does."""
-    at = text.find(told)
-    end = at + len(told)
-    return at >= 0 and not text[at - 1 : at].isalnum() and not text[end : end + 1].isalnum()
-
-
-def is_before(at: int | None, turn: int | None) -> bool:
-    return at is not None and (turn is None or at < turn)
 
 
 class TrialReading:
@@ -219,11 +126,19 @@ class TrialReading:
 
     def is_strict(self, field: Field) -> bool:
         """Does a strict key stand in its path?"""
-        return not set(field.path.split("/")).isdisjoint(field.record.served.strict_keys)
+        keys = field.record.served.strict_keys
+        return bool(keys) and not set(field.path.split("/")).isdisjoint(keys)
 
     def is_after_first_result(self, span: Span) -> bool:
-        turn = self.turn_at(span[0])
-        return turn is None or self.first_served_turn is None or turn > self.first_served_turn
+        return span[0] >= self._first_end
+
+    @once
+    def _first_end(self) -> float:
+        """Where the turn of the first result ends."""
+        first = self.first_served_turn
+        if self._turns is None or not first:
+            return 0
+        return self._turn_ends[first - 1] if first <= len(self._turn_ends) else inf
 
 
 def _normalise(trace: Trace, wanted: bool) -> tuple[str, tuple[Span, ...] | None]:

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import msgspec
 
 from callmark.grounding.resolvers import resolved_id, stands_in
+from callmark.grounding.text import once
 from callmark.records.jsontext import Json, plain_object
 from callmark.records.results import PrivacyFinding, PrivacyScore
 from callmark.scorers.pii import KINDS, PiiHit, find_pii, severities
@@ -173,30 +174,30 @@ class _Known:
         self._texts = texts
         self._asked = 0
 
-    @cached_property
+    @once
     def _text(self) -> str:
         return "\n".join(self._texts() if callable(self._texts) else self._texts)
 
-    @cached_property
+    @once
     def _written(self) -> str:
         return self._text.casefold()
 
-    @cached_property
+    @once
     def _folded(self) -> str:
         return fold_characters(self._text).text.casefold()
 
-    @cached_property
+    @once
     def _values(self) -> frozenset[str]:
         hits = find_pii(self._text)
         return frozenset(
             fold_characters(self._text[hit.start : hit.end]).text.casefold() for hit in hits
         )
 
-    @cached_property
+    @once
     def _digits(self) -> str:
         return _BETWEEN_DIGITS.sub("", self._folded)
 
-    @cached_property
+    @once
     def _squeezed(self) -> str:
         return _SQUEEZED_OUT.sub("", self._folded)
 

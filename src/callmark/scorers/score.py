@@ -84,6 +84,7 @@ class _Stated:
         tokens = _TOKEN.findall(fold(reading.text)) if plain is None else tokens_in(plain)
         self._words = set(tokens)
         self._tokens = tokens
+        self._asked = 0
         self.numbers: set[int] = set()
         self._keys: set[str] = set()
         self._moments: set[Moment] = set()
@@ -97,21 +98,34 @@ class _Stated:
     def _pairs(self) -> set[tuple[str, str]]:
         return set(pairwise(self._tokens))
 
+    @once
+    def _joined(self) -> str:
+        return f" {' '.join(self._tokens)} "
+
+    def _stand(self, tokens: list[str]) -> bool:
+        """Do neighbours stand beside each other? Most stand so as a whole, and few are asked for:
+        then nobody has to gather all neighbours of the answer."""
+        self._asked += 1
+        if self._asked <= _FEW and f" {' '.join(tokens)} " in self._joined:
+            return True
+        return self._pairs.issuperset(pairwise(tokens))
+
     def holds(self, folded: str, text: str) -> bool:
         tokens = _TOKEN.findall(folded)
-        if self._words.issuperset(tokens) and (
-            len(tokens) == 1 or self._pairs.issuperset(pairwise(tokens))
-        ):
+        if self._words.issuperset(tokens) and (len(tokens) == 1 or self._stand(tokens)):
             return True
         if len(tokens) > _SHORT:
             return False
-        return identifier_key(text) in self._keys or any(
+        if self._keys and identifier_key(text) in self._keys:
+            return True
+        return bool(self._moments) and any(
             moment in self._moments for value in values_of(text) for moment in value.moments
         )
 
 
 _RUN = 8  # members in a row; fewer are an address, or alike by chance
 _MANY = 200
+_FEW = 32  # leaves whose words are looked for as they stand
 _SHORT = 8  # words; a longer text is no date and no identifier
 
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from datetime import date
-from functools import cached_property
 
 from callmark.grounding.arithmetic import find_equations
 from callmark.grounding.dates import Moment
 from callmark.grounding.evidence import flat
 from callmark.grounding.numbers import SCALE
 from callmark.grounding.record_tree import Field
-from callmark.grounding.text import NUMBER_WORDS, fold
+from callmark.grounding.text import NUMBER_WORDS, fold, once
 from callmark.grounding.values import Value, values_of
-from callmark.scorers.integration import ToldWords, TrialReading, message_text, tokens_of
+from callmark.scorers.integration import TrialReading, message_text
+from callmark.scorers.told_words import ToldWords, tokens_of
 
 MANY = 300  # numbers or names that a value is tried to be made of
 _PROPER = re.compile(r"[A-Z][\w'’]+(?:[ -][A-Z][\w'’]+)*")
@@ -52,7 +52,7 @@ class ShownTexts:
         # Numbers of earlier arguments that rested on something.
         self.derived: dict[int, int] = {}
 
-    @cached_property
+    @once
     def of_users(self) -> list[tuple[str, int]]:
         """Without system texts, which say `after` and `next` of everything."""
         prompt = self._reading.sample.prompt
@@ -61,7 +61,7 @@ class ShownTexts:
         asked = [(message_text(one), 0) for one in prompt if one.get("role") == "user"]
         return asked + [(said.text, said.turn) for said in self._reading.trace.said]
 
-    @cached_property
+    @once
     def served(self) -> ToldWords:
         words = ToldWords()
         for field in self.records.tree.fields:
@@ -77,7 +77,7 @@ class ShownTexts:
         fields = self.records.tree.texts.get(folded, ())
         return min(fields, key=lambda one: (one.call, one.path), default=None)
 
-    @cached_property
+    @once
     def keys(self) -> dict[str, str]:
         """The names of objects that results hold, `payment_methods: {card_12: {…}}`."""
         keys: dict[str, str] = {}
@@ -86,12 +86,12 @@ class ShownTexts:
                 keys.setdefault(fold(record.key), place_of(record.served.call, record.path))
         return keys
 
-    @cached_property
+    @once
     def _values(self) -> list[tuple[Value, int]]:
         locale = self._reading.sample.expectation.locale
         return [(one, turn) for text, turn in self.texts for one in flat(values_of(text, locale))]
 
-    @cached_property
+    @once
     def said_numbers(self) -> dict[int, int]:
         numbers: dict[int, int] = {}
         for value, turn in self._values:
@@ -102,7 +102,7 @@ class ShownTexts:
                 numbers.setdefault(NUMBER_WORDS[word] * SCALE, turn)
         return numbers
 
-    @cached_property
+    @once
     def moments(self) -> dict[tuple[int | None, int | None], list[tuple[Moment, int]]]:
         """What was said, by month and day; times of day apart."""
         first: dict[Moment, int] = {}
@@ -116,7 +116,7 @@ class ShownTexts:
                 known.append((moment, turn))
         return found
 
-    @cached_property
+    @once
     def days(self) -> dict[int, int]:
         """Dates that were said or served; those without a year in each year that was named."""
         known = [(one, turn) for found in self.moments.values() for one, turn in found]
@@ -131,7 +131,7 @@ class ShownTexts:
                     days[day] = min(turn, days.get(day, turn))
         return days
 
-    @cached_property
+    @once
     def days_away(self) -> dict[int, int]:
         """How far from a day that was named the users said that they meant."""
         found: dict[int, int] = {}
@@ -141,7 +141,7 @@ class ShownTexts:
                     found.setdefault(days, turn)
         return found
 
-    @cached_property
+    @once
     def weekdays(self) -> dict[int, int]:
         found: dict[int, int] = {}
         for text, turn in self.of_users:
@@ -149,11 +149,11 @@ class ShownTexts:
                 found.setdefault((match.lastindex or 1) - 1, turn)
         return found
 
-    @cached_property
+    @once
     def any_day(self) -> int | None:
         return min((turn for text, turn in self.of_users if _ANY_DAY.search(text)), default=None)
 
-    @cached_property
+    @once
     def names(self) -> list[tuple[str, int]]:
         """Capitalised words of users, for what is short for them."""
         found: dict[str, int] = {}
@@ -162,7 +162,7 @@ class ShownTexts:
                 found.setdefault(re.sub(r"\W", "", name).casefold(), turn)
         return list(found.items())[-MANY:]
 
-    @cached_property
+    @once
     def amounts(self) -> dict[int, int]:
         """Numbers of results with decimals: few others are made of two of them by chance."""
         found: dict[int, int] = {}
@@ -171,7 +171,7 @@ class ShownTexts:
                 found[number] = min(field.record.served.turn or 0 for field in fields)
         return found
 
-    @cached_property
+    @once
     def proposed(self) -> dict[int, int]:
         """Numbers that the model itself named in a turn that the user replied to, or worked out
         in so many words."""

@@ -40,7 +40,7 @@ from callmark.grounding.record_tree import (
     stem,
 )
 from callmark.grounding.schedule import DAY_KEYS, WEEKDAYS, find_days, schedules_of, wrong_hours
-from callmark.grounding.siblings import SiblingNames
+from callmark.grounding.siblings import SiblingNames, has_measured_table
 from callmark.grounding.spans import Outline, Span, is_denied_value
 from callmark.grounding.states import STATE_WORDS, KindFields, StateFields
 from callmark.grounding.text import fold, once
@@ -112,7 +112,7 @@ def check_statements(reading: TrialReading, registry: Registry) -> Statements:
     if sum(one.rule == "value" for one in kept) >= FEWEST_LOOSE:
         known = KnownWords(reading.records, reading.said)
         kept = list(find_baseless(outline, kept, known, reading.turn_at, reading.records))
-    if any(map(_may_be_reckoned, kept)) and reading.records.has_measured_table:
+    if any(map(_may_be_reckoned, kept)) and has_measured_table(tree.groups):
         kept = [
             one._replace(label="unchecked", rule="worked out", because="")
             if _may_be_reckoned(one)

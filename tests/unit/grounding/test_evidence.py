@@ -5,7 +5,7 @@ import json
 import pytest
 from tests.unit.grounding.asking import call, claims, item, labels, lax, paths, score, strict, turns
 
-from callmark.grounding.text import records_of_text
+from callmark.grounding.tables import records_of_text
 
 MISS = {
     "ok": False, "error": "fixture_miss", "name": "web.search", "arguments": {"q": "zebra stripes"},
