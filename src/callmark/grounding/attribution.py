@@ -15,6 +15,7 @@ from callmark.grounding.binding import (
     find_kin,
     is_like,
 )
+from callmark.grounding.field_words import scope_of, words_of
 from callmark.grounding.majority import LineRecords
 from callmark.grounding.numbers import SCALE, SCALE_DIGITS
 from callmark.grounding.reading import is_money_key
@@ -81,6 +82,11 @@ _LEFT = re.compile(
     re.IGNORECASE,
 )
 MOST_CHANCE = 0.08
+
+
+def may_be_another(fields: Sequence[Field]) -> bool:
+    """Could words beside a value tell it apart from these? A key such as `count` has none."""
+    return 0 < len(fields) <= MOST_OWN and all(words_of(one, scope_of(one)) for one in fields)
 
 
 class Attribution:

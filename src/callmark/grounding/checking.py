@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 
 from callmark.grounding import arithmetic, claims, field_words
-from callmark.grounding.attribution import MOST_OWN, Attribution, Slips, place_of_field
+from callmark.grounding.attribution import Attribution, Slips, may_be_another, place_of_field
 from callmark.grounding.binding import (
     Binder,
     find_all_kin,
@@ -587,7 +587,7 @@ class Checker:
         self, value: Value, sentence: Span, fields: Sequence[Field]
     ) -> StatementFinding | None:
         """`arriving at 10:00`, which is the departure of whatever record states it."""
-        if not 0 < len(fields) <= MOST_OWN or value.kind not in ("number", "moment"):
+        if value.kind not in ("number", "moment") or not may_be_another(fields):
             return None
         is_word = value.kind == "number" and not any(map(str.isdecimal, value.text))
         if is_word or not all(is_one_value(one.value, value.kind) for one in fields):
