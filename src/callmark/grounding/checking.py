@@ -50,7 +50,7 @@ _CUT = re.compile(r"(?:…|\.\.\.)[-_/:]?$")
 
 class StatementFinding(Frozen, frozen=True):
     """One statement and its label. `fields` are the leaves that it rests on, or that it should
-    have; `because` names what was expected."""
+    have; `because` names what was expected; `reach`: do two steps lead to it from short results?"""
 
     start: int
     end: int
@@ -58,7 +58,7 @@ class StatementFinding(Frozen, frozen=True):
     rule: str
     fields: tuple[Field, ...] = ()
     because: str = ""
-    is_within_reach: bool = False  # of what short results hold, by two steps of any kind
+    reach: Callable[[], bool] = lambda: False
 
 
 Named = Callable[[str, int | None], bool]  # a name, by its key, and the turn that says it
@@ -236,8 +236,8 @@ class Checker:
         near = self._slips.leaf_near(value, self.turn_at(value.start)) if is_copied else None
         if near is not None:
             return self.found(value, "unsupported", "misread", near)
-        is_reached = is_within_reach(value, self.measures.held, arithmetic.half_unit(value))
-        return self.found(value, "unsupported", "value")._replace(is_within_reach=is_reached)
+        found = self.found(value, "unsupported", "value")
+        return found._replace(reach=lambda: is_within_reach(value, self.measures.held))
 
     def _is_other_share(self, value: Value) -> bool:
         """Worked out in a way that no rule follows: no leaf states a share, and no share of the
