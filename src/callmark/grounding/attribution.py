@@ -84,9 +84,9 @@ _LEFT = re.compile(
 MOST_CHANCE = 0.08
 
 
-def may_be_another(fields: Sequence[Field]) -> bool:
-    """Could words beside a value tell it apart from these? A key such as `count` has none."""
-    return 0 < len(fields) <= MOST_OWN and all(words_of(one, scope_of(one)) for one in fields)
+def are_told(fields: Sequence[Field]) -> bool:
+    """Do the keys say what each is, so that another could be meant? `count` does not."""
+    return all(words_of(one, scope_of(one)) for one in fields)
 
 
 class Attribution:

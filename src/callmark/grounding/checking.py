@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 
 from callmark.grounding import arithmetic, claims, field_words
-from callmark.grounding.attribution import Attribution, Slips, may_be_another, place_of_field
+from callmark.grounding.attribution import MOST_OWN, Attribution, Slips, are_told, place_of_field
 from callmark.grounding.binding import (
     Binder,
     find_all_kin,
@@ -42,9 +42,8 @@ _SERVED_FLAGS: frozenset[StatementLabel] = frozenset(("misattributed", "wrong_fi
 _SHORT_CODE = re.compile(r"[A-Za-z]{1,3}\d{1,3}")
 _OF_SO_MANY = re.compile(r"\s(?:out )?of\s(?:[^\W\d_]+\s){0,3}\d[\d.,]*\s?([^\W\d_]{1,12})\b")
 _OF = re.compile(r"\s(?:of|out of|von|der|de|des|sur|aus)\s", re.IGNORECASE)
-_SUFFIX = re.compile(
-    r"(?![a-z]+\d+$)(?=[a-z]*\d)[a-z\d]{5,10}"
-)  # `mvt5w`, of `checkout-7d9f6-mvt5w`
+# `mvt5w`, of `checkout-7d9f6-mvt5w`
+_SUFFIX = re.compile(r"(?![a-z]+\d+$)(?=[a-z]*\d)[a-z\d]{5,10}")
 _CUT = re.compile(r"(?:…|\.\.\.)[-_/:]?$")
 
 
@@ -587,10 +586,11 @@ class Checker:
         self, value: Value, sentence: Span, fields: Sequence[Field]
     ) -> StatementFinding | None:
         """`arriving at 10:00`, which is the departure of whatever record states it."""
-        if value.kind not in ("number", "moment") or not may_be_another(fields):
+        if not 0 < len(fields) <= MOST_OWN or value.kind not in ("number", "moment"):
             return None
         is_word = value.kind == "number" and not any(map(str.isdecimal, value.text))
-        if is_word or not all(is_one_value(one.value, value.kind) for one in fields):
+        are_values = all(is_one_value(one.value, value.kind) for one in fields)
+        if is_word or not are_values or not are_told(fields):
             return None
         near = self.outline.near(value, self.outline.line_at(value.start).span)
         if self.outline.finds(TOLD_CHANGE, *self.outline.near(value, sentence)):
