@@ -17,7 +17,12 @@ from callmark._version import __version__
 from callmark.cli import main
 from callmark.compare.compare import CompareOptions, SideLines, compare_runs, comparison_bytes
 from callmark.records.report import ReportHeader
-from callmark.reports.html.indexed_run import IndexedSurvey, find_index, samples_as_written
+from callmark.reports.html.indexed_run import (
+    IndexedSurvey,
+    find_index,
+    samples_as_written,
+    survey_of_run,
+)
 from callmark.reports.html.page import write_run_page
 from callmark.run.indexing import IndexRows
 from callmark.run.play import cross_scorer
@@ -67,15 +72,15 @@ def page_of(results: Path) -> bytes:
     stream = io.BytesIO()
     report = read_report(results.with_name("report.json"))
     read = lambda: read_results(results)  # noqa: E731
-    index = find_index(results)
-    samples = None if index is None else samples_as_written(results)
+    survey = survey_of_run(results, report, cross_scorer())
+    samples = None if survey is None else samples_as_written(results)
     write_run_page(
         stream,
         report,
         read,
         name="run",
         cross_score=cross_scorer(),
-        index=index,
+        survey=survey,
         samples=samples,
     )
     return stream.getvalue()

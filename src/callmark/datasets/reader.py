@@ -87,11 +87,15 @@ class FactTally:
         calls = expectation.calls
         self.samples += 1
         self._kinds[expectation.kind] += 1
-        self._numbers["expecting_calls"] += bool(calls)
-        self._numbers["multi_call"] += len(calls) > 1
-        self._numbers["retry"] += expectation.retry
-        self._numbers["with_facts"] += bool(expectation.required_facts)
-        self._numbers["clusters"] += expectation.cluster is not None
+        if calls:
+            self._numbers["expecting_calls"] += 1
+            self._numbers["multi_call"] += len(calls) > 1
+        if expectation.retry:
+            self._numbers["retry"] += 1
+        if expectation.required_facts:
+            self._numbers["with_facts"] += 1
+        if expectation.cluster is not None:
+            self._numbers["clusters"] += 1
         if expectation.locale_probe:
             self._probes[expectation.locale or ""] += 1
         if expectation.locale:
@@ -100,13 +104,17 @@ class FactTally:
             self._slices[one] += 1
         for name in {call.name for call in calls}:
             self._tools[name] += 1
-        own = brought_tools(expectation)
+        if expectation.tools:
+            self._count_tools(expectation.tools, brought_tools(expectation), line)
+        if expectation.checks:
+            for tool in tools_of_checks(expectation.checks):
+                self._checked_line.setdefault(tool, line)
+
+    def _count_tools(self, tools: Sequence[str], own: frozenset[str], line: int) -> None:
         self._brought |= own
-        for tool in set(expectation.tools or ()) - own:
+        for tool in set(tools) - own:
             self._offered[tool] += 1
             self._offered_line.setdefault(tool, line)
-        for tool in tools_of_checks(expectation.checks):
-            self._checked_line.setdefault(tool, line)
 
     def facts(self) -> Facts:
         numbers = self._numbers

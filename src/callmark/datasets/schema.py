@@ -149,7 +149,8 @@ def _value_slips(item: dict[str, Json]) -> Iterator[str]:
     """A word that may be any, but looks like the one that decides what a sample is; a check that
     cannot be made."""
     metadata = want_object(item.get("metadata"))
-    yield from (f"metadata.checks{what}" for what in check_problems(metadata.get("checks")))
+    if metadata.get("checks") is not None:
+        yield from (f"metadata.checks{what}" for what in check_problems(metadata["checks"]))
     own = [tool for tool in want_list(metadata.get("tools")) if isinstance(tool, dict)]
     yield from _spec_problems(canonical_json(own)) if own else ()
     adversarial = want_object(metadata.get("adversarial"))

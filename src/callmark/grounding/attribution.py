@@ -15,6 +15,7 @@ from callmark.grounding.binding import (
     find_kin,
     is_like,
 )
+from callmark.grounding.field_words import scope_of, words_of
 from callmark.grounding.majority import LineRecords
 from callmark.grounding.numbers import SCALE, SCALE_DIGITS
 from callmark.grounding.reading import is_money_key
@@ -78,6 +79,11 @@ _NOT_OFFERED = re.compile(
 )
 MOST_OF_RECORD = 24  # numbers of one record that are taken from each other
 MOST_CHANCE = 0.08
+
+
+def are_told(fields: Sequence[Field]) -> bool:
+    """Do the keys say what each is, so that another could be meant? `count` does not."""
+    return all(words_of(one, scope_of(one)) for one in fields)
 
 
 class Attribution:

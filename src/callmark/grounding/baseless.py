@@ -52,12 +52,11 @@ class KnownDigits:
         return frozenset(str(abs(number)).strip("0") for number in self._numbers)
 
     def hold(self, one: StatementFinding, text: str) -> bool:
-        if one.is_within_reach:
-            return True
         digits = "".join(filter(str.isdecimal, text)).strip("0")
         if len(digits) > 1 and (digits in self._digits or self._is_coded(digits)):
             return True
-        return digits in self._totals
+        # Most are known by their digits, and none is asked for where few come from nowhere.
+        return digits in self._totals or one.reach()
 
     @once
     def _totals(self) -> frozenset[str]:

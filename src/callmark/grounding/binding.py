@@ -235,6 +235,8 @@ class Binder:
     def subject_of(self, value: Value, sentence: Span) -> RecordSubject | None:
         """The record right beside it, else those that its clause names, else its sentence, else
         its line, else what the line stands under and after."""
+        if not self._mentions and not self._loose:
+            return None
         asked = (value.start, value.end, sentence)
         if asked not in self._subjects:
             self._subjects[asked] = self._find_subject(value, sentence)

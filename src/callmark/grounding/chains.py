@@ -230,7 +230,7 @@ _UNLIKE = 100  # what is so many times as large is not added: almost any number 
 _SAME = 10**6  # two that differ by less than this part of them are one
 
 
-def is_within_reach(value: Value, held: Sequence[int], half: int) -> bool:
+def is_within_reach(value: Value, held: Sequence[int]) -> bool:
     """Do two steps lead to the number from what short results hold, whatever they mean? Then it is
     too early to say that it comes from nowhere."""
     if not 0 < len(held) <= MOST_REACHING or not value.readings:
@@ -238,7 +238,7 @@ def is_within_reach(value: Value, held: Sequence[int], half: int) -> bool:
     if max(*held, abs(value.readings[0])) > LARGEST * SCALE:
         return False
     known = sorted(one / SCALE for one in held)
-    wanted, slack = abs(value.readings[0]) / SCALE, half / SCALE
+    wanted, slack = abs(value.readings[0]) / SCALE, arithmetic.half_unit(value) / SCALE
     first = set(known)
     for one, other in combinations(known, 2):
         first |= {one + other, abs(one - other), one * other, one / other, other / one}

@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 
 from callmark.grounding import arithmetic, claims, field_words
-from callmark.grounding.attribution import MOST_OWN, Attribution, Slips, place_of_field
+from callmark.grounding.attribution import MOST_OWN, Attribution, Slips, are_told, place_of_field
 from callmark.grounding.binding import (
     Binder,
     find_all_kin,
@@ -39,14 +39,13 @@ from callmark.records.statements import FLAGS, GOOD, StatementLabel
 NEAR_STATED = 4  # numbers before one that may be the same in another unit
 SMALL = 13  # a whole number below it stands in every result
 _SERVED_FLAGS: frozenset[StatementLabel] = frozenset(("misattributed", "wrong_field"))
-_EXTENSIVE = frozenset(("sum", "difference", "product"))
 _OF_SO_MANY = re.compile(r"\s(?:out )?of\s(?:[^\W\d_]+\s){0,3}\d[\d.,]*\s?([^\W\d_]{1,12})\b")
 _OF = re.compile(r"\s(?:of|out of|von|der|de|des|sur|aus)\s", re.IGNORECASE)
 
 
 class StatementFinding(Frozen, frozen=True):
     """One statement and its label. `fields` are the leaves that it rests on, or that it should
-    have; `because` names what was expected."""
+    have; `because` names what was expected; `reach`: do two steps lead to it from short results?"""
 
     start: int
     end: int
@@ -54,7 +53,7 @@ class StatementFinding(Frozen, frozen=True):
     rule: str
     fields: tuple[Field, ...] = ()
     because: str = ""
-    is_within_reach: bool = False  # of what short results hold, by two steps of any kind
+    reach: Callable[[], bool] = lambda: False
 
 
 Named = Callable[[str, int | None], bool]  # a name, by its key, and the turn that says it
@@ -236,8 +235,8 @@ class Checker:
         near = self._slips.leaf_near(value, turn) if is_copied else None
         if near is not None:
             return self.found(value, "unsupported", "misread", near)
-        reached = is_within_reach(value, self.measures.held, arithmetic.half_unit(value))
-        return self.found(value, "unsupported", "value")._replace(is_within_reach=reached)
+        found = self.found(value, "unsupported", "value")
+        return found._replace(reach=lambda: is_within_reach(value, self.measures.held))
 
     def _is_other_share(self, value: Value) -> bool:
         """Worked out in a way that no rule follows: no leaf states a share, and no share of the
@@ -592,7 +591,8 @@ class Checker:
         if not 0 < len(fields) <= MOST_OWN or value.kind not in ("number", "moment"):
             return None
         is_word = value.kind == "number" and not any(map(str.isdecimal, value.text))
-        if is_word or not all(is_one_value(one.value, value.kind) for one in fields):
+        are_values = all(is_one_value(one.value, value.kind) for one in fields)
+        if is_word or not are_values or not are_told(fields):
             return None
         near = self.outline.near(value, self.outline.line_at(value.start).span)
         if self.outline.finds(TOLD_CHANGE, *self.outline.near(value, sentence)):
@@ -695,6 +695,6 @@ class Checker:
         return self._derived(value, worked)
 
     def _derived(self, value: Value, worked: Worked | None) -> StatementFinding | None:
-        if worked is None or (worked.rule in _EXTENSIVE and claims.is_level(self.text, value)):
+        if worked is None or claims.is_no_sum(self.text, value, worked.rule):
             return None
         return self.found(value, "derived", worked.rule, *worked.fields, because=worked.because)

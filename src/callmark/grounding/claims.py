@@ -362,6 +362,7 @@ def may_be_an_ending(text: str, value: Value) -> bool:
     )
 
 
+_ADDING = frozenset(("sum", "difference", "product"))
 # Nobody adds ratings or ages up, or takes one from another without saying so.
 _LEVEL_BEFORE = re.compile(
     r"\b(?:rat(?:ed|ings?)|scor(?:ed?|es)|stars|aged?|version|bewert\w+|valora\w+|not[ée]e?)"
@@ -375,8 +376,10 @@ _LEVEL_AFTER = re.compile(
 )
 
 
-def is_level(text: str, value: Value) -> bool:
+def is_no_sum(text: str, value: Value, rule: str) -> bool:
     """`a rating of 4.5 stars`, `aged 41`"""
+    if rule not in _ADDING:
+        return False
     if _LEVEL_AFTER.match(text, value.end):
         return True
     return _LEVEL_BEFORE.search(text, max(0, value.start - 40), value.start) is not None

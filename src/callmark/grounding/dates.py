@@ -185,6 +185,7 @@ class _NamedForms(NamedTuple):
     month_before: re.Pattern[str]  # searched in the text that ends where the digits begin
     english_before: re.Pattern[str]
     day_and_year: re.Pattern[str]
+    ends: frozenset[str]  # of months, and of what may stand between them and a number after them
 
 
 @lru_cache(maxsize=64)
@@ -213,6 +214,7 @@ def _named_forms(locale: str | None) -> _NamedForms:
         re.compile(rf"(?<!\w)(?P<m>{any_month})\.?,?\s(?:de\s|of\s)?$", re.IGNORECASE),
         re.compile(rf"(?<!\w)(?=[A-Z])(?P<m>(?i:{capital}))\.?\s$"),
         re.compile(rf"(?P<d>\d{{1,2}})(?:st|nd|rd|th)?(?!\w|[.,]\d|:\d)(?:,?\s{year})?"),
+        frozenset((*(name[-2:] for name in months), "de", "of")),
     )
 
 
@@ -511,6 +513,8 @@ def _named_date(text: str, start: int, end: int, forms: _NamedForms) -> FoundMom
         return None
     window = max(0, start - _LONGEST_MONTH)
     head = text[window:start]
+    if head.isascii() and head.rstrip().rstrip(".,")[-2:].lower() not in forms.ends:
+        return None  # most words before a number are no month
     if end - start <= 2:
         match = forms.day_and_year.match(text, start)
         if match is None:

@@ -46,13 +46,14 @@ class LineRecords:
         self._index, self._binder, self._turn_at = index, binder, turn_at
         self._tokens: dict[Span, list[_Token]] = {}
         self._records = {one.number: one for one in index.tree.records}
+        self._is_flat = all(one.parent is None for one in index.tree.records)  # nobody is a sibling
 
     def other_than_most(
         self, value: Value, fields: Sequence[Field], states: Callable[[Field, Value], bool]
     ) -> OtherThanMost | None:
         """None unless all that have the value are siblings of the record that the line is about,
         which has another one there, and says it nowhere in the line."""
-        if not 0 < len(fields) <= MOST_PLACES:
+        if not 0 < len(fields) <= MOST_PLACES or self._is_flat:
             return None
         span = self._scope(value)
         record = self._beside(value, span) or self._record_of(span, value)

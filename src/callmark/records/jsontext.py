@@ -123,7 +123,8 @@ _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Json).decode
 _decode_object = msgspec.json.Decoder(dict[str, Json]).decode
 _encode_sorted = msgspec.json.Encoder(order="sorted").encode
-_LIKE_A_FRACTION = re.compile(rb"(?:\A|[:,[])-?\d+[.e]")
+# Inside of a value: with the start of the text as another beginning it takes three times as long.
+_LIKE_A_FRACTION = re.compile(rb"[:,[]-?\d+[.e]")
 _canonical = json.JSONEncoder(
     sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False
 ).encode
@@ -252,7 +253,8 @@ def encode_sorted(value: Json) -> bytes | None:
     """The canonical JSON by a faster encoder. It writes NaN as null, and a fraction such as 1e-7 in
     its own way: None if there may be one."""
     encoded = _encode_sorted(value)
-    return None if _LIKE_A_FRACTION.search(encoded) else encoded
+    is_fraction = isinstance(value, float) or _LIKE_A_FRACTION.search(encoded)
+    return None if is_fraction else encoded
 
 
 def sha256_hex(data: bytes) -> str:

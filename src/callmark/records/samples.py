@@ -362,6 +362,8 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
         Integration: timeouts" in a prompt asks for no marker."""
         if MARKER in (self.teacher_text or ""):
             return "teacher_text"
+        if isinstance(self.prompt, str):
+            return None
         texts = (_text_of(message.get("content")) for message in self.system_messages())
         return "system_message" if any(MARKER in text for text in texts) else None
 
@@ -393,8 +395,21 @@ def sample_of(item: Mapping[str, Json], *, index: int, sample_id: str, item_sha2
     )
 
 
+# What an expectation is read from, beside the calls: most items have none of it.
+_RARE = frozenset(
+    """
+    string_match expected_behaviour locale locale_probe language strict_keys tools cluster
+    unanswered_calls call_match required_facts decoy_values text_norm line_endings checks observed
+    max_turns negative_control adversarial slices long_context teacher_heavy
+    """.split()
+)
+
+
 def expectation_of(metadata: Mapping[str, Json]) -> Expectation:
     get = metadata.get
+    if _RARE.isdisjoint(metadata):
+        plain = tuple([_expected_call(entry, False) for entry in want_list(get("call_sequence"))])
+        return Expectation(kind="eligible" if plain else "unclassified", calls=plain)
     lenient = get("string_match") == "lenient"
     calls = tuple([_expected_call(entry, lenient) for entry in want_list(get("call_sequence"))])
     behaviour = get("expected_behaviour") or "normal"
@@ -443,6 +458,10 @@ def _expected_call(entry: Json, lenient: bool) -> ExpectedCall:
     if isinstance(entry, str):
         return ExpectedCall(entry)
     call = want_object(entry)
+    if len(call) == 2 and isinstance(call.get("arguments"), dict):  # name and arguments
+        return ExpectedCall(
+            want_text(call["name"]), want_object(call["arguments"]), lenient=lenient
+        )
     arguments, accept = call.get("arguments"), want_object(call.get("accept"))
     return ExpectedCall(
         name=want_text(call["name"]),

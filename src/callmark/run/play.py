@@ -564,8 +564,7 @@ def extractor_of(sample: Sample, run_asks: ExtractorBy | None) -> ExtractorChoic
     own = sample.asks_for_marker()
     if own is not None:
         return ExtractorChoice("marker", own)
-    has_system = any(True for _ in sample.system_messages())
-    if run_asks == "wrapper" or (run_asks is not None and not has_system):
+    if run_asks == "wrapper" or (run_asks is not None and not any(sample.system_messages())):
         return ExtractorChoice("marker", run_asks)
     return ExtractorChoice("claims", "default")
 

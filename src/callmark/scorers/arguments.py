@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache
 from itertools import combinations, islice
 
 from callmark.calls.registry import Registry, ToolSpec
@@ -75,7 +74,13 @@ def trace_arguments(reading: TrialReading, registry: Registry) -> tuple[Argument
         for index, entry in enumerate(reading.trace.tool_trace)
         if entry.status != "malformed" and isinstance(entry.arguments, dict)
     ]
-    open_shown = cache(lambda: ShownTexts(reading))  # most arguments were just said
+    shown: list[ShownTexts] = []
+
+    def open_shown() -> ShownTexts:
+        if not shown:  # most arguments were just said
+            shown.append(ShownTexts(reading))
+        return shown[0]
+
     origins = [
         ArgumentOrigin(call=index, path=leaf.path, origin=found.origin, source=found.source)
         for index, entry in entries

@@ -55,6 +55,8 @@ def add_usage(counts: Sequence[Usage]) -> Usage | None:
     """None: nobody counted."""
     if not counts:
         return None
+    if len(counts) == 1:
+        return counts[0]
     return Usage(
         sum(one.prompt_tokens for one in counts),
         sum(one.completion_tokens for one in counts),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, partial
 from heapq import nsmallest
 from itertools import accumulate
@@ -79,21 +80,57 @@ def index_row(result: Result, expectation: Expectation | None) -> bytes:
     return _encode(row) + b"\n"
 
 
+class _Rows:
+    """One line for each trial, decoded when it is asked for: all of them, as records, take more
+    than the rest of a run."""
+
+    def __init__(self, lines: bytes, order: Sequence[int] | None) -> None:
+        """`order`: which line each trial has, in the order of the results."""
+        self._lines = lines
+        ends = array("Q", (found.end() for found in _LINE_END.finditer(lines)))
+        starts = array("Q", (0, *ends[:-1])) if ends else ends
+        if (ends[-1] if ends else 0) != len(lines):
+            raise ValueError("lines")
+        if order is not None:
+            if sorted(order) != list(range(len(ends))):
+                raise ValueError("order")
+            starts, ends = (array("Q", map(one.__getitem__, order)) for one in (starts, ends))
+        self._starts, self._ends = starts, ends
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    def __getitem__(self, at: int) -> _ReadRow:
+        return _decode_row(self._lines[self._starts[at] : self._ends[at]])
+
+    def __iter__(self) -> Iterator[_ReadRow]:
+        return map(self.__getitem__, range(len(self)))
+
+    def columns(self) -> tuple[list[array[int]], dict[str, array[int]]]:
+        """The places of all trials, index and number, and their marks."""
+        columns = [array("Q") for _ in (*_ReadTrial.__struct_fields__[:2], *MARKED)]
+        for row in self:
+            for column, number in zip(
+                columns, (row.listed.index, row.listed.trial, *row.marks), strict=True
+            ):
+                column.append(number)
+        return columns[:2], dict(zip(MARKED, columns[2:], strict=True))
+
+
 class RunIndex:
     """In the order of the results: the trials as they are listed, and where their lines begin."""
 
-    def __init__(self, numbers: IndexNumbers, rows: Sequence[_ReadRow], size: int) -> None:
+    def __init__(self, numbers: IndexNumbers, rows: bytes, size: int) -> None:
         """Raises ValueError where the parts do not fit together."""
         self.numbers = numbers
-        self._rows = rows
+        self._rows = _Rows(rows, None if numbers.order is None else numbers.order.numbers())
         sizes = numbers.line_sizes.numbers()
         self.offsets = array("Q", accumulate(sizes, initial=0))
         self._traits: dict[bytes, TrialTraits] = {}
-        if len(sizes) != len(rows) or self.offsets.pop() != size:
+        if len(sizes) != len(self._rows) or self.offsets.pop() != size:
             raise ValueError("lines")
-        _check_state(numbers.trials, rows)
-        columns = zip(*(row.marks for row in rows), strict=True)
-        self.marks = dict(zip(MARKED, (array("Q", column) for column in columns), strict=True))
+        places, self.marks = self._rows.columns()
+        _check_state(numbers.trials, places)
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -103,11 +140,6 @@ class RunIndex:
         found = Trials()
         found.extend(self.numbers.trials)
         return found
-
-    def name_at(self, row: int) -> tuple[str, int]:
-        """Whose line it is: sample and trial."""
-        listed = self._rows[row].listed
-        return listed.sample_id, listed.trial
 
     def listed(self) -> Iterable[ListedTrial]:
         return map(self._listed, self._rows)
@@ -172,7 +204,8 @@ def _told(trials: Trials, chosen: Sequence[int]) -> list[object]:
 
 
 _decode_numbers = msgspec.msgpack.Decoder(IndexNumbers).decode
-_decode_rows = msgspec.json.Decoder(list[_ReadRow]).decode
+_decode_row = msgspec.json.Decoder(_ReadRow).decode
+_LINE_END = re.compile(rb"\n")
 _decode_traits = msgspec.json.Decoder(TrialTraits).decode
 
 
@@ -190,27 +223,20 @@ class Parts(Protocol):
 def unpack_index(parts: Parts, line_at: Callable[[int], Result]) -> RunIndex | None:
     """None: it does not hold what an index has to. `line_at`: the result that begins at a byte."""
     try:
-        known = _decode_numbers(parts.numbers)
-        found = _decode_rows(b"[" + parts.rows[:-1].replace(b"\n", b",") + b"]")
-        if known.order is not None:
-            order = known.order.numbers()
-            if sorted(order) != list(range(len(found))):
-                return None
-            found = [found[at] for at in order]
-        index = RunIndex(known, found, parts.results_bytes)
+        index = RunIndex(_decode_numbers(parts.numbers), parts.rows, parts.results_bytes)
         index.audit(line_at)
     except (msgspec.MsgspecError, ValueError, TypeError, OverflowError, LookupError, BadInput):
         return None
     return index
 
 
-def _check_state(state: TrialsState, rows: Sequence[_ReadRow]) -> None:
+def _check_state(state: TrialsState, rows: Sequence[array[int]]) -> None:
     """That nobody who reads the numbers meets one that no scorer gives."""
     index, trial = state.index.numbers(), state.trial.numbers()
     places = list(zip(index, trial, strict=True))
     codes, ends = state.codes.numbers(), state.id_ends.numbers()
     columns = {name: state.rows[name].numbers() for name in COLUMNS}
-    sizes = {len(index), len(codes), len(ends), len(state.cluster.numbers()), len(rows)}
+    sizes = {len(index), len(codes), len(ends), len(state.cluster.numbers()), len(rows[0])}
     kept = {len(column) for column in columns.values()}
     if (
         len(sizes) != 1
@@ -218,7 +244,7 @@ def _check_state(state: TrialsState, rows: Sequence[_ReadRow]) -> None:
         or {name: one.typecode for name, one in state.rows.items()} != TYPES
         or max(codes, default=0) >= min(kept)
         or any(len(numbers.numbers()) != len(index) for numbers, _ in state.more.values())
-        or places != [(row.listed.index, row.listed.trial) for row in rows]
+        or places != list(zip(*rows, strict=True))
         or not all(map(lt, places, places[1:]))
         or not all(map(le, ends, ends[1:]))
         or (ends and ends[-1] >> 1 != len(state.ids))

@@ -175,8 +175,8 @@ def is_no_copy(scores: Scores) -> bool | None:
     return copying.ratio <= MOST_COPIED and copying.verbatim < MOST_VERBATIM
 
 
-def _flag(value: bool | None) -> int:
-    return NOT_APPLICABLE if value is None else int(value)
+_FLAGS = {None: NOT_APPLICABLE, False: 0, True: 1}
+_flag = _FLAGS.__getitem__
 
 
 class TrialPlace(msgspec.Struct, frozen=True, array_like=True):

@@ -63,13 +63,21 @@ def survey_of(report: Report, cross_score: CrossScore | None, index: RunIndex | 
     return Survey(report, cross_score)
 
 
+def survey_of_run(results: Path, report: Report, cross_score: CrossScore | None) -> Survey | None:
+    """None: the run left no index."""
+    index = find_index(results)
+    return None if index is None else survey_of(report, cross_score, index)
+
+
 class IndexedSurvey(Survey):
     """The same of a run that left an index: `add` only says how large each trial is, in the order
     of the results."""
 
     def __init__(self, report: Report, cross_score: CrossScore | None, index: RunIndex) -> None:
         super().__init__(report, cross_score)
-        self._index = index
+        self._chance_of_run = index.numbers.chance
+        # What the rows of many trials take is free again as soon as they are listed.
+        self._open = index if self._chance_of_run is None and cross_score is not None else None
         self._trials = index.trials
         self._samples = index.numbers.trials.index.numbers()
         for one in index.listed():
@@ -80,18 +88,17 @@ class IndexedSurvey(Survey):
     def encoded(
         self, read: Read, samples: Iterable[bytes] | None
     ) -> Iterator[tuple[Result | None, bytes]]:
-        needs_results = self._index.numbers.chance is None and self._cross_score is not None
-        if samples is None or needs_results:
+        if samples is None or self._open is not None:
             return super().encoded(read, samples)
         return ((None, sample) for sample in samples)
 
     def add(self, result: Result | None, size: int = 0) -> None:
-        if self._index.numbers.chance is None and self._cross_score is not None:
+        if self._open is not None:
             self._add_to_chance(result)
         if self.rows is not None:
             at = len(self._candidates)
-            name, trial = self._index.name_at(at)
-            self._candidates.offer(name, trial, row=self.rows[at].cost, size=size)
+            row = self.rows[at]
+            self._candidates.offer(row.sample_id, row.trial, row=row.cost, size=size)
 
     def _add_to_chance(self, result: Result | None) -> None:
         if result is not None and result.scores is not None and result.scores.kind == "eligible":
@@ -99,10 +106,10 @@ class IndexedSurvey(Survey):
 
     def list_all(self, line_at: Callable[[int], Result]) -> None:
         """Nobody asks how large the trials are: all of them are listed."""
-        if self._index.numbers.chance is None and self._cross_score is not None:
-            for offset in self._index.chance_offsets():
+        if self._open is not None:
+            for offset in self._open.chance_offsets():
                 self._chance.add(line_at(offset))
 
     def _pairs(self, cross_score: CrossScore) -> Sequence[Pair]:
-        known = self._index.numbers.chance
+        known = self._chance_of_run
         return super()._pairs(cross_score) if known is None else known

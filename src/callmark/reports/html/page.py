@@ -43,7 +43,6 @@ from callmark.summary.failing import (
     list_trial,
 )
 from callmark.summary.metrics import ChanceSample, CrossScore, Pair, Subset
-from callmark.summary.run_index import RunIndex
 from callmark.summary.summary import DEFAULT_SEED
 from callmark.summary.trials import Trials
 
@@ -162,10 +161,15 @@ class IndexBuilder:
             facets=facets,
             # More digits than a page shows would only make the file larger.
             numbers=[
-                PageNumber(label, [None if one is None else round(one, 4) for one in column])
+                PageNumber(label, [None if one is None else _rounded(one) for one in column])
                 for label, column in zip(self._numbers, columns, strict=True)
             ],
         )
+
+
+@lru_cache(REMEMBERED, typed=True)
+def _rounded(number: float) -> float:
+    return round(number, 4)
 
 
 class _FacetBuilder:
@@ -196,9 +200,15 @@ def listed_row(one: ListedTrial, fails: tuple[str, ...] = ()) -> Row:
         trial=one.trial,
         text=excerpt_of(one),
         facets=traits_facets(one.traits, fails),
-        numbers=(one.f1, one.f1_strict),
+        numbers=_numbers_of(one.f1, one.f1_strict),
         like=_kinds(one.traits),
     )
+
+
+@lru_cache(REMEMBERED)
+def _numbers_of(*numbers: float | None) -> tuple[float | None, ...]:
+    """One tuple for all rows that have the same."""
+    return numbers
 
 
 def judge_row(row: Row, short: tuple[str, ...], warnings: Collection[str]) -> Row:
@@ -537,19 +547,19 @@ def _shorten_text(text: str, room: int) -> str:
 def write_html(finished: FinishedRun, stream: BinaryIO) -> None:
     """Without trials the page shows the report alone."""
     results = finished.results
-    index = samples = None
+    survey = samples = None
     if results is not None and results.stat().st_size >= SMALLEST:
-        from callmark.reports.html.indexed_run import find_index, samples_as_written
+        from callmark.reports.html.indexed_run import samples_as_written, survey_of_run
 
-        index = find_index(results)
-        samples = None if index is None else samples_as_written(results)
+        survey = survey_of_run(results, finished.report, finished.cross_score)
+        samples = None if survey is None else samples_as_written(results)
     write_run_page(
         stream,
         finished.report,
         lambda: iter(()) if results is None else read_results(results),
         name="report" if results is None else run_name(results),
         cross_score=finished.cross_score,
-        index=index,
+        survey=survey,
         samples=samples,
     )
 
@@ -561,16 +571,13 @@ def write_run_page(
     *,
     name: str,
     cross_score: CrossScore | None = None,
-    index: RunIndex | None = None,
+    survey: Survey | None = None,
     samples: Iterable[bytes] | None = None,
 ) -> None:
     """`read` opens the results, each time anew. `cross_score` gives the distribution of chance;
-    `index`: of these results; `samples`: all of them for the page, if nobody has to read them."""
-    survey = Survey(report, cross_score)
-    if index is not None:
-        from callmark.reports.html.indexed_run import survey_of
-
-        survey = survey_of(report, cross_score, index)
+    `survey`: by the index of these results; `samples`: all of them for the page, if nobody has to
+    read them."""
+    survey = survey or Survey(report, cross_score)
     with TemporaryFile() as spool:
         sizes: array[int] = array("I")
         for result, encoded in survey.encoded(read, samples):

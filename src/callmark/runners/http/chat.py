@@ -68,9 +68,7 @@ class ChatCompletions(WireProtocol):
         if error is not None:
             return complaint_in(_status_in(error), error)
         return ServerAnswer(
-            reply=msgspec.structs.replace(
-                reply_of(completion, self.codec), usage=usage_of(completion)
-            ),
+            reply=reply_of(completion, self.codec),
             model=completion.model,
             system_fingerprint=completion.system_fingerprint,
         )
@@ -182,7 +180,7 @@ def reply_of(completion: Completion, codec: NameCodec) -> Reply:
     if message is None:
         if finish == "stop":
             raise NoAnswer("the answer has no message")
-        return Reply(text="", finish=finish)
+        return Reply(text="", finish=finish, usage=usage_of(completion))
     text, thinking = _text_of(message.content)
     calls = _calls_of(message)
     return Reply(
@@ -191,6 +189,7 @@ def reply_of(completion: Completion, codec: NameCodec) -> Reply:
         reasoning=_reasoning_of(message) or thinking,
         finish=finish,
         carried=_carry(message, calls),
+        usage=usage_of(completion),
     )
 
 
