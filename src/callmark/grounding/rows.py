@@ -66,10 +66,7 @@ class WrongCell(NamedTuple):
 
     @property
     def rule(self) -> str:
-        if self.value is None:
-            return "state"
-        is_own = self.taken is not None and self.record.holds(self.taken.record)
-        return "field" if is_own else "binding"
+        return "state" if self.value is None else "binding"
 
 
 class _Shown(NamedTuple):
@@ -256,10 +253,8 @@ def _wrong_value(
     frames = {words_around(other.cell, other.value) for other in agreeing if other.value}
     if one.cell.column.startswith("part") and words_around(one.cell, value) not in frames:
         return None
-    for leaf in one.bound.leaves.values():
-        if states(value, leaf, factor):
-            is_clear = len(agreeing) >= FEWEST_ROWS and own.field.value is not None
-            return _wrong(one, own.field, leaf.field) if is_clear and not is_small(value) else None
+    if any(states(value, leaf, factor) for leaf in one.bound.leaves.values()):
+        return None  # which of its keys is shown may differ by row: `sale_price`, else `price`
     taken = next((leaf for leaf in column if states(value, leaf, factor)), None)
     return None if taken is None else _wrong(one, own.field, taken.field)
 
