@@ -15,7 +15,7 @@ from callmark.grounding.deeds import find_deeds
 from callmark.grounding.evidence import Served
 from callmark.grounding.match import Said, _words_and_digits
 from callmark.grounding.naming import _CAPITAL, NAMES, TITLED, GivenNames, KnownWords
-from callmark.grounding.polar_keys import root
+from callmark.grounding.polar_keys import may_say_yes_or_no, root
 from callmark.grounding.polarity import PolarFields
 from callmark.grounding.quantifiers import AMOUNT_WORDS, Amounts
 from callmark.grounding.ranking import Ranks, Tallies
@@ -44,7 +44,7 @@ from callmark.grounding.values import (
 )
 from callmark.scorers.pii import find_pii
 from callmark.scorers.privacy import _may_be_personal
-from callmark.scorers.statements import _has_lists, _may_say_yes_or_no, _may_tell_deeds
+from callmark.scorers.statements import _has_lists, _may_tell_deeds
 from callmark.scorers.told_words import ToldWords, tokens_of
 
 PIECES = st.sampled_from(
@@ -134,7 +134,7 @@ def indexed(result, text):
 @given(RESULTS, SAID)
 def test_where_no_field_says_yes_or_no_nothing_is_said_of_one(result, text):
     index, outline, binder = indexed(result, text)
-    if not any(map(_may_say_yes_or_no, index.tree.fields)):
+    if not any(may_say_yes_or_no(one.value) for one in index.tree.fields):
         assert list(PolarFields(index.tree).said_in(outline, binder)) == []
 
 

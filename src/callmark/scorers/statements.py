@@ -22,10 +22,11 @@ from callmark.grounding.deeds import (
     find_deeds,
     writes,
 )
+from callmark.grounding.listing import Listing, has_rows
 from callmark.grounding.match import Said, Utterance
 from callmark.grounding.naming import NAMES, TITLES, GivenNames, KnownWords, find_unnamed
 from callmark.grounding.negation import grammar_of
-from callmark.grounding.polar_keys import SHORT_ANSWER, YES_OR_NO, root
+from callmark.grounding.polar_keys import may_say_yes_or_no, root
 from callmark.grounding.polarity import PolarFields
 from callmark.grounding.quantifiers import AMOUNT_WORDS, Amounts, IntroducedLists
 from callmark.grounding.quoting import Quotations
@@ -39,6 +40,7 @@ from callmark.grounding.record_tree import (
     key_words,
     stem,
 )
+from callmark.grounding.rows import findings_of_rows
 from callmark.grounding.schedule import DAY_KEYS, WEEKDAYS, find_days, schedules_of, wrong_hours
 from callmark.grounding.siblings import SiblingNames, has_measured_table
 from callmark.grounding.spans import Outline, Span, is_denied_value
@@ -99,6 +101,9 @@ def check_statements(reading: TrialReading, registry: Registry) -> Statements:
         binder = Binder(outline, index, loose)
         findings += _check_values(reading, outline, index, binder, values)
         findings += _check_rules(reading, outline, index, binder, values, registry)
+        if has_rows(outline) and _has_lists(tree):
+            rows = Listing(outline, values, index, binder, reading.turn_at)
+            findings = findings_of_rows(rows, findings, reading.said, _written(reading, registry))
     if _may_tell_deeds(outline):
         findings += _check_deeds(reading, outline, registry, binder)
     altered = {one.start for one in findings if one.label == "altered"}
@@ -151,7 +156,7 @@ def _check_rules(
     tree = index.tree
     if not WEEKDAYS.isdisjoint(outline.words) and any(one.kind == "moment" for one in values):
         yield from _check_weekdays(reading, index, values)
-    if any(map(_may_say_yes_or_no, tree.fields)):
+    if any(may_say_yes_or_no(one.value) for one in tree.fields):
         yield from _check_polarity(reading, outline, tree, binder, registry)
     states: list[StatementFinding] = []
     if not STATE_WORDS.isdisjoint(outline.words):
@@ -184,16 +189,6 @@ def _check_wording(
     if NAMES.search(reading.text) or not TITLES.isdisjoint(outline.words):
         names = GivenNames(index.tree, KnownWords(index, reading.said))
         yield from _check_given_names(reading, outline, names)
-
-
-def _may_say_yes_or_no(field: Field) -> bool:
-    """Also `null`, and a short text: `no`."""
-    value = field.value
-    if isinstance(value, str):
-        # The longest is `not available`: most texts need not be folded to be known as another.
-        plain = value.strip(" '\"").casefold() if len(value) < SHORT_ANSWER else ""
-        return plain.replace(" ", "_").replace("-", "_") in YES_OR_NO
-    return value is None or isinstance(value, bool)
 
 
 def _has_lists(tree: RecordTree) -> bool:
