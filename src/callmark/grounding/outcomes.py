@@ -26,7 +26,9 @@ from callmark.grounding.phrasing import (
     NOT_PLAIN,
     NOUN_AFTER,
     NUMBER,
+    OFTEN,
     RANKED,
+    RATE_NAME,
     RATES,
     THOUSANDS,
     TRAVEL,
@@ -150,6 +152,9 @@ def judge_change(claim: Claim) -> str:
     if min(first, second) < 0:
         return ""
     way = _way_of(claim)
+    at = min(claim.found.start("a"), claim.found.start("b"))
+    if OFTEN.search(claim.shape.text, at, claim.found.end()) or _tells_of_two(claim):
+        return ""
     if way and not RANKED.search(claim.shape.text):
         goes = [one - other for one, other in product(seconds, firsts)]
         if all(way * each < -slack for each in goes):
@@ -171,6 +176,12 @@ def _way_of(claim: Claim) -> int:
     ways = {1 for word in claim.words if GOES_UP.match(word)}
     ways |= {-1 for word in claim.words if GOES_DOWN.match(word) and not GOES_UP.match(word)}
     return ways.pop() if len(ways) == 1 else 0
+
+
+def _tells_of_two(claim: Claim) -> bool:
+    """`from 3 people to 2 offices`"""
+    nouns = {_noun_after(claim.shape, one) for one in (claim.a, claim.b)} - {""}
+    return len(nouns) > 1 and not (claim.a.unit and claim.b.unit)
 
 
 def _measure_alike(c: Value, a: Value, b: Value) -> bool:
@@ -366,6 +377,10 @@ def judge_product(claim: Claim) -> str:
     around = claim.shape.text[max(0, claim.found.start() - 20) : claim.found.end() + 40]
     if total is None or NOT_PLAIN.search(around) or FEES.search(around):
         return ""
+    rate = RATE_NAME.search(claim.found[0])
+    noun = "" if count is price else _noun_after(claim.shape, count)
+    if rate and noun and rate["name"] != noun[0]:
+        return ""  # `2 rooms at €90 per night`
     alike = _alike((total, price))
     if alike is None or not price.unit or dimension_of(price.unit) != "money" or not total.unit:
         return ""

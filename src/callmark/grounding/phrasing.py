@@ -228,7 +228,7 @@ PRODUCTS = tuple(
     for pattern in (
         rf"(?P<a>{NUMBER}){_steps(3)} (?:at|zu|für|a|à) (?P<b>{NUMBER}){_steps(1)} {_EACH}"
         rf"(?:,|, so| \(| –) ?{_HEDGE}(?P<c0>{NUMBER}){_steps(1)} {_IN_ALL}",
-        rf"(?P<b>{NUMBER})(?: {_WORD})? {_EACH},? (?:or |so )?(?P<c0>{NUMBER})(?: in total)?"
+        rf"(?P<b>{NUMBER})(?: {_WORD})? {_EACH},? (?:so )?(?P<c0>{NUMBER})(?: in total)?"
         rf" (?:for (?:all|the)|für (?:alle|die)|para l[oa]s|pour les) {_COUNT}(?!\w)",
         rf"(?P<c0>{NUMBER})(?: in total| total)? for (?:all )?{_COUNT}(?: {_WORD}){{0,2}}"
         rf" at (?P<b>{NUMBER})(?: {_WORD})? {_EACH}",
@@ -263,8 +263,13 @@ NOT_PLAIN = re.compile(
     r"\b(?:tax\w*|discount\w*|voucher\w*|coupon|off|before|surcharge|deposit|rabatt|steuer\w*|tasas?"
     r"|impuestos?|including|incl|excluding|excl|save\w*|back|refund\w*|service|cleaning)\b"
 )
+OFTEN = re.compile(
+    r"\b(?:once|twice|times|daily|per|each|an? (?:day|week|month|year|night|hour)|every|pro|je|cada"
+    r"|par|mal|veces|fois|al (?:día|mes))\b"
+)
+RATE_NAME = re.compile(r"\b(?:per|an?|pro|je|por|la|cada|par) (?P<name>[^\W\d_])")
 RATES = re.compile(r"\b(?:each|per|an? night|every|weekly|monthly|extra|je|pro|cada|chacune?)\b")
-FEES = re.compile(r"\bplus\b|\bfees?\b(?<!with fees)")
+FEES = re.compile(r"\bplus\b|\bfees?\b(?<!each with fees)")
 IS_LEFT = re.compile(rf"\b{_LEFT}\b")
 CODE_BEFORE = re.compile(rf"(?<![^\W_])(?:us|ca|au|{'|'.join(sorted(CODES))}) ?$", re.IGNORECASE)
 MARKS = re.compile(rf"[*`{re.escape(SIGNS)}]|° ?[cf](?!\w)")

@@ -310,6 +310,122 @@ Vous avez utilisé 8 des 20 crédits, il en reste 12 de reste.
 If it went from 100 to 120, that would be a gain of 30%.
 It did not rise from 100 to 80; it fell from 100 to 80.
 Would you like me to change it from 3 to 5, an increase of 4?
+The gap between the A10 (2 h 53 min) and the A13 (3 h 9 min) is 16 minutes.
+Gold rose from $2,310 at 9 am to $2,334 at 4 pm, up about 1%.
+Snow fell from 8 to 12 on Friday.
+The dose was reduced from 20 mg twice a day to 30 mg once a day.
+The bus runs from 6 to 22 and costs €2 more at night.
+The company grew from 3 people in 2019 to 2 offices and 120 people today.
+You moved from plan 12 to plan 8, saving $15 a month.
+Your ticket moved from row 22 to row 14, up 8 rows.
+The percentage fell from 12.5% to 11.9%, a decline of 0.6 points or 4.8%.
+Sales rose from 1.2k to 1.5k, up 25%.
+Sales rose 8% to $5.4 million from $5.0 million.
+Revenue increased 12% to 560 from 500 a year earlier.
+Net income fell $2.1 million to $8.4 million from $10.5 million.
+Pageviews went up from 45,000 to 61,000, an increase of more than a third.
+The fee went from 2.9% + 30¢ to 2.6% + 10¢, a drop of 0.3 points.
+It takes 25 minutes from 10:15 to 10:40 on platform 4.
+Check-in is from 15:00 to 22:00, with 2 hours' grace.
+The stay from 3 May to 7 May (4 nights) costs €480.
+The workshop runs from 3 to 5 June (three days).
+The course goes from 1 September to 12 December (15 weeks).
+The contract ran from 1 January 2024 to 31 December 2024 (366 days).
+From 12 to 18 March, 7 days, it was closed.
+The deadline was extended by two weeks from 1 March to 15 March.
+It was delayed 3 working days from Thursday 16 April to Tuesday 21 April.
+At 14:20, 10 minutes after 14:10, it recovered.
+She arrived at 10:05 and left at 11:50, 105 minutes later.
+It failed at 23:50 and again at 00:20, 30 minutes later.
+There's a 2-hour break between 12:00 and 14:00.
+3 of the 12 rooms (two of them suites) are free.
+5 of 8 tasks (63%) are done, 3 of 8 (38%) open.
+2 of 3 servers, or roughly 67%, are up.
+1 of 3 disks, i.e. a third, failed.
+11 of 30 kids, or about a third, ride the bus.
+19 of 40 voted yes, which is just under half.
+$1,200 of the $1,500 budget is spent, i.e. 80%, leaving $300.
+12 of 15 answered (80% response rate).
+12 of 15 (down from 90%) answered.
+4.5 out of 5 stars (120 reviews, 88% positive).
+Only 2 of 40 seats (rows 3 and 4) remain.
+15% (3 of 20) were late, 85% (17 of 20) on time.
+40% (2 of 5) of the weekly goal.
+The $40 fee, which is 5% of the price, applies to 3 of them.
+It weighs 450 g, which is 15% of the 3 kg limit.
+The tax is $8.25, which is 8.25% of the $100 subtotal.
+You have 3 bags (2 checked plus 1 carry-on).
+Total: $310 (2 nights at $140 plus $30 cleaning).
+It's $86 for two ($38 plus $5 fee each).
+The trip takes 5 h 20 min (4 h 50 min driving plus 30 min breaks).
+The trip takes 5.5 hours (4.5 plus 1).
+We have 120 seats: 80 in the hall plus 40 on the balcony.
+The package is $99: $49 for 2 tickets plus $25 for each extra.
+A 2-bed plus a 1-bed, so 3 beds.
+5 plus 3 minus 1 is 7.
+Base 1,200 plus bonus 300, for a total of 1,500 points.
+We sold 3 adult and 2 child tickets, 5 in total, for $61.
+Anna (12), Ben (7) and Cleo (9) have 28 points in total.
+In 2024, 12 men and 9 women applied, 21 in all.
+There are 7 lakes and 3 rivers, 40 km in total.
+500 GB minus 120 GB leaves 380 GB.
+$1,000 minus 10% is $900.
+20 minus 5 gives 15, minus 3 gives 12.
+7 of your 25 days are booked and 4 pending, so 14 are left.
+14 of 25 are left, so 11 used.
+You've used 1.2 GB of 5 GB, so 3.8 GB left.
+You've spent about $340 of $500, so roughly $160 left.
+You've watched 6 of 10 episodes, so four left.
+Three nights at $129 a night, $387 in total.
+5 nights at €94.50 per night, €472.50 in total.
+2 rooms at €90 per night, €540 in total for 3 nights.
+2 tickets at $45 each, $98 in total with fees.
+$25 each, $100 for the four of you.
+$15 per person, $60 for all 4.
+$12 each or $30 for the three.
+4 for $20 at $5 each.
+€9 for 3 coffees at €3 each.
+$200 for 4 nights at $50 a night plus tax.
+Das Guthaben sank von 50 € auf 32,50 €, also um 35 %.
+Die Quote stieg von 12 auf 15 Prozent, ein Plus von drei Prozentpunkten.
+Der Zug fährt von 8:04 bis 10:31 Uhr (2 h 27 min).
+Die Temperatur steigt von -3 °C auf 5 °C, ein Anstieg von 8 Grad.
+Das sind 12 von 48 Stunden (25 %).
+Der Urlaub geht vom 3. bis 17. August (15 Tage).
+Der Urlaub geht vom 3. August bis zum 17. August (14 Nächte).
+La tasa bajó de 12,5 % a 11,8 %, un descenso de 0,7 puntos.
+El vuelo sale a las 10:15 y llega a las 12:45 (2 h 30).
+La estancia es del 3 de mayo al 7 de mayo (4 noches).
+Las visitas pasaron de 1.250 a 1.500, un 20 % más.
+El total es de 150 € (120 € más 30 € de envío).
+Le taux est passé de 4,5 % à 3,9 %, soit une baisse de 0,6 point.
+Le séjour va du 3 mai au 7 mai (4 nuits).
+Le CA est passé de 1,2 M€ à 1,5 M€, soit +25 %.
+De 10 h à 12 h 30, soit 2 h 30 de réunion.
+12 des 48 places (25 %) sont libres.
+Le total est de 150 € (120 € plus 30 € de port).
+The temperature rises from -3 °C to 5 °C, up 8 degrees.
+The temperature falls from 3 °C to -5 °C.
+The loss narrowed from $5.2M to $3.1M, a decline of $2.1M.
+It dropped from 1 in 20 to 1 in 50.
+The car went from 0 to 100 km/h, 9.8 s.
+Orders went from 12 (May) to 18 (June), up 50%.
+Orders went from 1,000 to 2,500, up 2.5x.
+Orders grew from 1,000 to 3,000, an increase of 3 times.
+The index climbed 1.2%, from 5,021.84 to 5,082.10.
+The pound fell to $1.25 from $1.27.
+Prices increased by 5 to 10%, from $20 to $22.
+The plan increased from 10 to 15 GB, up $5 to $25 from $20.
+EUR/USD went from 1.0842 to 1.0911 (+0.64%).
+The ratio went from 3:1 to 5:1.
+The population fell from 1.1 million to about 950,000, a loss of 150,000.
+The distance was cut from 12 miles to 15 km.
+The average went from $12.40 to $13.02 per order, a 5% increase on 1,300 orders.
+The wait dropped from 1 h 20 min to 45 min, a drop of 35 minutes.
+The wait dropped from 2 weeks to 5 days.
+The wait dropped from 90 minutes to 1 hour.
+The call lasted from 10:05 to 10:20, 14 minutes and 40 seconds.
+The job ran from 10:05:20 to 10:06:10 (50 s).
 """.strip().splitlines()
 
 
