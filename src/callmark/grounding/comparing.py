@@ -31,7 +31,7 @@ _LESS = (
     r"|(?:en|au)[- ]dessous\sd"
 )
 # One of these words stands in every comparison.
-COMPARING = frozenset(
+_COMPARING = frozenset(
     """
     than above over ahead up excess below under behind short down beneath als über unter que encima
     debajo superior inferior dessus dessous
@@ -62,10 +62,14 @@ class WrongWay(NamedTuple):
     compared: Value
     other: Value
 
+    @property
+    def because(self) -> str:
+        return f"{self.compared.text} is {'less' if self.is_more else 'more'}"
+
 
 def find_wrong_ways(outline: Outline, values: Sequence[Value]) -> Iterator[WrongWay]:
     numbers = [one for one in values if one.kind == "number" and one.readings]
-    near = around(outline, outline.places_of(outline.words & COMPARING), WINDOW)
+    near = around(outline, outline.places_of(outline.words & _COMPARING), WINDOW)
     ways = (one for span in near for one in _WAY.finditer(outline.text, *span))
     for count, way in enumerate(ways):
         if count >= MOST_COMPARED:

@@ -11,7 +11,6 @@ from callmark.calls.registry import Registry
 from callmark.grounding.baseless import FEWEST_LOOSE, find_baseless
 from callmark.grounding.binding import Binder, Mention
 from callmark.grounding.checking import Checker, Named, StatementFinding
-from callmark.grounding.comparing import COMPARING, find_wrong_ways
 from callmark.grounding.dates import Moment
 from callmark.grounding.deeds import (
     DEED_ENDINGS,
@@ -47,6 +46,7 @@ from callmark.grounding.spans import Outline, Span, is_denied_value
 from callmark.grounding.states import STATE_WORDS, KindFields, StateFields
 from callmark.grounding.text import fold, once
 from callmark.grounding.values import Value, identifier_key
+from callmark.grounding.worded import find_miscalculated
 from callmark.records.jsontext import Json, canonical_json, cut_value, texts_in
 from callmark.records.results import Statement
 from callmark.records.samples import CALL_FREE
@@ -182,7 +182,7 @@ def _check_wording(
 ) -> Iterator[StatementFinding]:
     if any(value.kind == "quote" and " " in value.text for value in values):
         yield from _check_quotes(reading, index.tree, values)
-    if len(values) > 2 and not COMPARING.isdisjoint(outline.words):
+    if len(values) > 1:
         yield from _check_comparisons(outline, values)
     if index.describes:
         yield from _check_names(outline, KnownWords(index, reading.said))
@@ -328,9 +328,8 @@ def _check_weekdays(
 
 
 def _check_comparisons(outline: Outline, values: list[Value]) -> Iterator[StatementFinding]:
-    for wrong in find_wrong_ways(outline, values):
-        because = f"{wrong.compared.text} is {'less' if wrong.is_more else 'more'}"
-        yield StatementFinding(wrong.start, wrong.end, "miscalculated", "equation", (), because)
+    for one in find_miscalculated(outline, values):
+        yield StatementFinding(one.start, one.end, "miscalculated", "equation", (), one.because)
 
 
 def _check_polarity(
