@@ -13,7 +13,7 @@ from typing import NamedTuple
 from callmark.grounding.binding import Binder
 from callmark.grounding.cells import ListedCell, ReadLeaf, read_field
 from callmark.grounding.record_tree import Field, RecordIndex, ResultRecord
-from callmark.grounding.siblings import MOST_SIBLINGS, groups_of
+from callmark.grounding.siblings import MOST_SIBLINGS
 from callmark.grounding.spans import Outline, OutlineLine, Span
 from callmark.grounding.text import Frozen, fold, once
 from callmark.grounding.values import Value
@@ -77,7 +77,7 @@ class Listing:
         self.outline, self._values = outline, values
         self._starts = [value.start for value in values]
         self._index, self.turn_at = index, turn_at
-        self._lists = [one for one in groups_of(index.tree) if len(one) <= MOST_SIBLINGS]
+        self._lists = [one for one in index.tree.groups if len(one) <= MOST_SIBLINGS]
         self._list_of = {one.number: at for at, all_ in enumerate(self._lists) for one in all_}
         self._read: dict[int, dict[str, ReadLeaf]] = {}
         self._mentions = binder.all_mentions
