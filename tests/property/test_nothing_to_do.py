@@ -9,13 +9,13 @@ from callmark.calls.formats import FORMATS
 from callmark.calls.ledger import _MAY_HOLD_CALL, PLAIN_WORDS, TurnText, read_turn
 from callmark.calls.unparsed import find_unparsed
 from callmark.grounding.binding import Binder
-from callmark.grounding.comparing import _WAY, COMPARING, WINDOW
+from callmark.grounding.comparing import _COMPARING, _WAY, WINDOW
 from callmark.grounding.dates import find_moments, may_go_on_with
 from callmark.grounding.deeds import find_deeds
 from callmark.grounding.evidence import Served
 from callmark.grounding.match import Said, _words_and_digits
 from callmark.grounding.naming import _CAPITAL, NAMES, TITLED, GivenNames, KnownWords
-from callmark.grounding.polar_keys import may_say_yes_or_no, root
+from callmark.grounding.polar_keys import root
 from callmark.grounding.polarity import PolarFields
 from callmark.grounding.quantifiers import AMOUNT_WORDS, Amounts
 from callmark.grounding.ranking import Ranks, Tallies
@@ -31,6 +31,7 @@ from callmark.grounding.text import (
     letters_in,
     place_words,
     tokens_in,
+    tokens_of,
     words_in,
 )
 from callmark.grounding.values import (
@@ -42,10 +43,10 @@ from callmark.grounding.values import (
     _compile,
     find_values,
 )
+from callmark.scorers.integration import ToldWords
 from callmark.scorers.pii import find_pii
 from callmark.scorers.privacy import _may_be_personal
-from callmark.scorers.statements import _has_lists, _may_tell_deeds
-from callmark.scorers.told_words import ToldWords, tokens_of
+from callmark.scorers.statements import _has_lists, _may_say_yes_or_no, _may_tell_deeds
 
 PIECES = st.sampled_from(
     "search city q call tool action name input args Berlin May 12 7 2024 10:30 230,940 1.2.3.4 1234567"
@@ -134,7 +135,7 @@ def indexed(result, text):
 @given(RESULTS, SAID)
 def test_where_no_field_says_yes_or_no_nothing_is_said_of_one(result, text):
     index, outline, binder = indexed(result, text)
-    if not any(may_say_yes_or_no(one.value) for one in index.tree.fields):
+    if not any(map(_may_say_yes_or_no, index.tree.fields)):
         assert list(PolarFields(index.tree).said_in(outline, binder)) == []
 
 
@@ -182,7 +183,7 @@ COMPARING_WORDS = st.lists(st.sampled_from((*COMPARED, "x" * 70)), max_size=40).
 @given(COMPARING_WORDS)
 def test_comparisons_stand_around_their_words(text: str):
     outline = Outline(text)
-    near = around(outline, outline.places_of(outline.words & COMPARING), WINDOW)
+    near = around(outline, outline.places_of(outline.words & _COMPARING), WINDOW)
     looked = [one.span() for span in near for one in _WAY.finditer(outline.text, *span)]
     assert looked == [one.span() for one in _WAY.finditer(outline.text)]
 

@@ -401,12 +401,3 @@ _OTHER = ("other", "")
 def _state_of_text(text: str) -> tuple[str, str]:
     folded = text.strip(" '\"").casefold().replace(" ", "_").replace("-", "_")
     return YES_OR_NO.get(folded, _OTHER)
-
-
-def may_say_yes_or_no(value: Json) -> bool:
-    """Also `null`, and a short text: `no`."""
-    if isinstance(value, str):
-        # The longest is `not available`: most texts need not be folded to be known as another.
-        plain = value.strip(" '\"").casefold() if len(value) < SHORT_ANSWER else ""
-        return plain.replace(" ", "_").replace("-", "_") in YES_OR_NO
-    return value is None or isinstance(value, bool)

@@ -404,7 +404,8 @@ def read_stated(text: str, values: Sequence[Value], locale: str | None) -> list[
     language = language_of(folded) if locale is None and kept else "en"
     if language != "en":
         kept = join_groups(folded, kept, language)
-    kept = join_laps(folded, with_unit_after(folded, kept))
+    if len(kept) > 1:
+        kept = join_laps(folded, with_unit_after(folded, kept))
     joined = _join_durations(folded, kept)
     return _merge(joined, _words(folded, locale))
 

@@ -298,7 +298,8 @@ class RecordTree:
                 self._visit_leaf(want_object(entry)[inner], f"{pointer}/{inner}", name, record)
                 continue
             below = f"{kind}/*" if is_table else f"{kind}/{name}"
-            width = width_of(entry)
+            is_rows = isinstance(entry, list) and entry and isinstance(entry[0], list)
+            width = width_of(entry) if is_rows else 0
             if width:
                 head = head_of(value, width) or [f"{name}_{at}" for at in range(width)]
                 self._visit_rows(entry, head, pointer, name, record, below, depth + 1)

@@ -645,3 +645,18 @@ def find_number_words(text: str) -> Iterator[tuple[int, int, int]]:
         follows = words[at + 1][0].casefold() if at + 1 < len(words) else ""
         if number > 1 and follows not in _TALK:
             yield word.start(), word.end(), number
+
+
+_TOLD_TOKEN = re.compile(r"[^\W_]+")
+LONG_TOLD = 1000  # characters
+
+
+def tokens_of(text: str) -> list[str]:
+    return list(_long_tokens(text)) if len(text) > LONG_TOLD else _TOLD_TOKEN.findall(fold(text))
+
+
+@lru_cache(maxsize=1 << 7)
+def _long_tokens(text: str) -> tuple[str, ...]:
+    """Remembered: a system prompt comes back with every sample."""
+    plain = blank_signs(text)
+    return tuple(_TOLD_TOKEN.findall(fold(text)) if plain is None else words_in(plain))

@@ -8,7 +8,6 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from callmark.grounding.comparing import find_wrong_ways
 from callmark.grounding.outcomes import (
     Claim,
     Shape,
@@ -58,13 +57,6 @@ class WrongStep(NamedTuple):
     start: int
     end: int
     because: str
-
-
-def find_miscalculated(outline: Outline, values: Sequence[Value]) -> Iterator[WrongStep]:
-    """Comparisons the wrong way round among them."""
-    for one in find_wrong_ways(outline, values):
-        yield WrongStep(one.start, one.end, one.because)
-    yield from find_wrong_steps(outline, values)
 
 
 def find_wrong_steps(outline: Outline, values: Sequence[Value]) -> Iterator[WrongStep]:

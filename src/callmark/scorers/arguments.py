@@ -12,15 +12,14 @@ from callmark.grounding.dates import Moment, names_of_month
 from callmark.grounding.evidence import MAX_DEPTH, flat, is_number
 from callmark.grounding.numbers import SCALE, of_json
 from callmark.grounding.record_tree import Field, key_words, number_of
-from callmark.grounding.text import AIRPORT_CITIES, Frozen, fold, once
+from callmark.grounding.text import AIRPORT_CITIES, Frozen, fold, once, tokens_of
 from callmark.grounding.values import Value, identifier_key, values_of
 from callmark.records.jsontext import Json
 from callmark.records.results import ArgumentOrigin, Origin
 from callmark.records.samples import NOT_RECORDED
 from callmark.records.trace import TraceEntry
-from callmark.scorers.integration import TrialReading, prompt_texts
+from callmark.scorers.integration import ToldWords, TrialReading, is_before, prompt_texts
 from callmark.scorers.shown import MANY, ShownTexts, ordinal_of, place_of
-from callmark.scorers.told_words import ToldWords, is_before, tokens_of
 
 _CODE = re.compile(r"[A-Z]{2,5}")
 _MONTH = re.compile(r"(?P<y>\d{4})-(?P<m>0[1-9]|1[0-2])")

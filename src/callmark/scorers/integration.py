@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import accumulate, pairwise
+from itertools import accumulate, pairwise, takewhile
 from math import inf
 from typing import Literal, NamedTuple
 
@@ -29,8 +29,10 @@ from callmark.grounding.text import (
     asks_for_information,
     char_offsets,
     find_number_words,
+    fold,
     is_time_span,
     once,
+    tokens_of,
 )
 from callmark.grounding.values import Value, find_values, readings_in_any_locale
 from callmark.records.jsontext import Json, canonical_json
@@ -38,9 +40,84 @@ from callmark.records.results import Grounding, Match, SpanScore, ValueMark
 from callmark.records.samples import DEFAULT_STRICT_KEYS, Extractor, Sample
 from callmark.records.statements import FLAGS, GOOD, RULES, StatementLabel, Tier
 from callmark.records.trace import Trace, compose_text, is_error_result, json_inside
-from callmark.scorers.told_words import ToldWords
 
 StrictKeysOf = Callable[[str | None], tuple[str, ...] | None]
+
+
+class ToldWords:
+    """Texts as words and pairs of neighbours, each with the turns before it was first shown: a
+    text whose words and pairs are all known stands there, or as good as."""
+
+    def __init__(self) -> None:
+        # The first text as words between blanks: most are one text, which is asked for few words.
+        self._opening = ""
+        self._opened = 0
+        self._words: dict[str, int] = {}
+        self._pairs: dict[tuple[str, str], int] = {}
+        self._first: list[str] = []  # folded, of the first turn: read when that is not enough
+        self._unread: list[tuple[str, int]] = []
+
+    def add(self, text: str, turn: int) -> None:
+        self._unread.append((text, turn))
+
+    def _stand(self, tokens: list[str], turn: int | None) -> bool:
+        """Does a text of the first turn hold them as they stand? Then nothing came before it."""
+        if self._opening or not self._unread or not tokens:
+            return False
+        if not is_before(self._unread[0][1], turn):
+            return False
+        if not self._first:
+            first = self._unread[0][1]
+            texts = takewhile(lambda one: one[1] == first, self._unread)
+            self._first = [fold(text) for text, _ in texts]
+        told = " ".join(tokens)
+        return any(_stands_in(told, text) for text in self._first)
+
+    def _read(self) -> None:
+        for text, turn in self._unread:
+            self._take(text, turn)
+        self._unread, self._first = [], []
+
+    def _take(self, text: str, turn: int) -> None:
+        tokens = tokens_of(text)
+        if not self._opening:
+            self._opening, self._opened = f" {' '.join(tokens)} ", turn
+            return
+        self._words.update(dict.fromkeys(set(tokens).difference(self._words), turn))
+        self._pairs.update(dict.fromkeys(set(pairwise(tokens)).difference(self._pairs), turn))
+
+    def holds(self, tokens: list[str], turn: int | None) -> bool:
+        return self._stand(tokens, turn) or self._hold(tokens, turn)
+
+    def _hold(self, tokens: list[str], turn: int | None) -> bool:
+        if not tokens or self.missing(tokens, turn):
+            return False
+        return all(
+            is_before(self._told(f" {one} {other} ", self._pairs.get((one, other))), turn)
+            for one, other in pairwise(tokens)
+        )
+
+    def missing(self, tokens: list[str], turn: int | None) -> list[str]:
+        self._read()
+        return [
+            word
+            for word in tokens
+            if not is_before(self._told(f" {word} ", self._words.get(word)), turn)
+        ]
+
+    def _told(self, words: str, later: int | None) -> int | None:
+        return self._opened if words in self._opening else later
+
+
+def _stands_in(told: str, text: str) -> bool:
+    """Between characters that are no letters and no digits, at the first place where it does."""
+    at = text.find(told)
+    end = at + len(told)
+    return at >= 0 and not text[at - 1 : at].isalnum() and not text[end : end + 1].isalnum()
+
+
+def is_before(at: int | None, turn: int | None) -> bool:
+    return at is not None and (turn is None or at < turn)
 
 
 class TrialReading:

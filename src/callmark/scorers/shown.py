@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections.abc import Mapping
 from datetime import date
 
 from callmark.grounding.arithmetic import find_equations
 from callmark.grounding.dates import Moment
 from callmark.grounding.evidence import flat
 from callmark.grounding.numbers import SCALE
-from callmark.grounding.record_tree import Field
-from callmark.grounding.text import NUMBER_WORDS, fold, once
+from callmark.grounding.record_tree import Field, RecordIndex
+from callmark.grounding.text import NUMBER_WORDS, fold, once, tokens_of
 from callmark.grounding.values import Value, values_of
-from callmark.scorers.integration import TrialReading, message_text
-from callmark.scorers.told_words import ToldWords, tokens_of
+from callmark.scorers.integration import ToldWords, TrialReading, message_text
 
 MANY = 300  # numbers or names that a value is tried to be made of
 _PROPER = re.compile(r"[A-Z][\w'’]+(?:[ -][A-Z][\w'’]+)*")
@@ -203,3 +203,49 @@ def ordinal_of(moment: Moment) -> int | None:
 
 def place_of(call: int, path: str) -> str:
     return f"call {call} {path or '/'}" if call >= 0 else f"the prompt {path or '/'}"
+
+
+_NEIGHBOURS = 8  # numbers on either side that are looked at for the nearest
+
+
+class NearestLeaf:
+    """The leaf whose number or day comes nearest to one that no leaf has."""
+
+    def __init__(self, index: RecordIndex) -> None:
+        self._index = index
+
+    def find(self, value: Value, turn: int | None) -> Field | None:
+        if value.kind == "number" and value.readings:
+            return _closest(value.readings[0], self._numbers, self._index.numbers, turn)
+        days = [day for moment in value.moments if (day := ordinal_of(moment)) is not None]
+        return _closest(days[0], self._dates, self._days, turn) if days else None
+
+    @once
+    def _numbers(self) -> list[int]:
+        return sorted(self._index.numbers)
+
+    @once
+    def _dates(self) -> list[int]:
+        return sorted(self._days)
+
+    @once
+    def _days(self) -> dict[int, list[Field]]:
+        days: dict[int, list[Field]] = {}
+        for moments in self._index.moments.values():
+            for moment, field in moments:
+                day = ordinal_of(moment)
+                if day is not None:
+                    days.setdefault(day, []).append(field)
+        return days
+
+
+def _closest(
+    wanted: int, ordered: list[int], leaves: Mapping[int, list[Field]], turn: int | None
+) -> Field | None:
+    at = bisect_left(ordered, wanted)
+    around = ordered[max(0, at - _NEIGHBOURS) : at + _NEIGHBOURS]
+    for place in sorted(around, key=lambda place: abs(place - wanted)):
+        for field in leaves[place]:
+            if field.counts_for(turn) and not field.echo:
+                return field
+    return None

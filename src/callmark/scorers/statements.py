@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from callmark.calls.registry import Registry
 from callmark.grounding.baseless import FEWEST_LOOSE, find_baseless
 from callmark.grounding.binding import Binder, Mention
 from callmark.grounding.checking import Checker, Named, StatementFinding
+from callmark.grounding.comparing import find_wrong_ways
 from callmark.grounding.dates import Moment
 from callmark.grounding.deeds import (
     DEED_ENDINGS,
@@ -25,7 +25,7 @@ from callmark.grounding.listing import Listing, has_rows
 from callmark.grounding.match import Said, Utterance
 from callmark.grounding.naming import NAMES, TITLES, GivenNames, KnownWords, find_unnamed
 from callmark.grounding.negation import grammar_of
-from callmark.grounding.polar_keys import may_say_yes_or_no, root
+from callmark.grounding.polar_keys import SHORT_ANSWER, YES_OR_NO, root
 from callmark.grounding.polarity import PolarFields
 from callmark.grounding.quantifiers import AMOUNT_WORDS, Amounts, IntroducedLists
 from callmark.grounding.quoting import Quotations
@@ -44,19 +44,18 @@ from callmark.grounding.schedule import DAY_KEYS, WEEKDAYS, find_days, schedules
 from callmark.grounding.siblings import SiblingNames, has_measured_table
 from callmark.grounding.spans import Outline, Span, is_denied_value
 from callmark.grounding.states import STATE_WORDS, KindFields, StateFields
-from callmark.grounding.text import fold, once
+from callmark.grounding.text import fold
 from callmark.grounding.values import Value, identifier_key
-from callmark.grounding.worded import find_miscalculated
+from callmark.grounding.worded import find_wrong_steps
 from callmark.records.jsontext import Json, canonical_json, cut_value, texts_in
 from callmark.records.results import Statement
 from callmark.records.samples import CALL_FREE
 from callmark.records.statements import FLAGS, GOOD, LONGEST_QUOTE, RULES, quote_said
 from callmark.records.trace import TraceEntry
 from callmark.scorers.integration import TrialReading, done_in_prompt
-from callmark.scorers.shown import ordinal_of, place_of
+from callmark.scorers.shown import NearestLeaf, place_of
 
 MOST_SIBLINGS = 200  # of a record that a deed is told of
-_NEIGHBOURS = 8  # numbers on either side that are looked at for the nearest
 _OF_CLAUSES = frozenset(
     ("polarity", "deed", "hours", "state", "rank")
 )  # whose negations are part of them
@@ -101,7 +100,7 @@ def check_statements(reading: TrialReading, registry: Registry) -> Statements:
         binder = Binder(outline, index, loose)
         findings += _check_values(reading, outline, index, binder, values)
         findings += _check_rules(reading, outline, index, binder, values, registry)
-        if has_rows(outline) and _has_lists(tree):
+        if _has_lists(tree) and has_rows(outline):
             rows = Listing(outline, values, index, binder, reading.turn_at)
             findings = findings_of_rows(rows, findings, reading.said, _written(reading, registry))
     if _may_tell_deeds(outline):
@@ -156,7 +155,7 @@ def _check_rules(
     tree = index.tree
     if not WEEKDAYS.isdisjoint(outline.words) and any(one.kind == "moment" for one in values):
         yield from _check_weekdays(reading, index, values)
-    if any(may_say_yes_or_no(one.value) for one in tree.fields):
+    if any(map(_may_say_yes_or_no, tree.fields)):
         yield from _check_polarity(reading, outline, tree, binder, registry)
     states: list[StatementFinding] = []
     if not STATE_WORDS.isdisjoint(outline.words):
@@ -189,6 +188,16 @@ def _check_wording(
     if NAMES.search(reading.text) or not TITLES.isdisjoint(outline.words):
         names = GivenNames(index.tree, KnownWords(index, reading.said))
         yield from _check_given_names(reading, outline, names)
+
+
+def _may_say_yes_or_no(field: Field) -> bool:
+    """Also `null`, and a short text: `no`."""
+    value = field.value
+    if isinstance(value, str):
+        # The longest is `not available`: most texts need not be folded to be known as another.
+        plain = value.strip(" '\"").casefold() if len(value) < SHORT_ANSWER else ""
+        return plain.replace(" ", "_").replace("-", "_") in YES_OR_NO
+    return value is None or isinstance(value, bool)
 
 
 def _has_lists(tree: RecordTree) -> bool:
@@ -251,11 +260,12 @@ def _tell_nearest(
     reading: TrialReading, index: RecordIndex, findings: Iterable[StatementFinding]
 ) -> Iterator[StatementFinding]:
     """What no result has gets the number or the day beside it that comes nearest."""
-    nearest = _NearestLeaf(index)
+    nearest: NearestLeaf | None = None  # most values stand in a result
     values = {value.start: value for value in reading.grounder.values}
     for one in findings:
         if one.rule in ("value", "prose", "link") and one.label == "unsupported":
             value = values.get(one.start)
+            nearest = nearest or NearestLeaf(index)
             field = None if value is None else nearest.find(value, reading.turn_at(one.start))
             near = (
                 ""
@@ -264,49 +274,6 @@ def _tell_nearest(
             )
             one = one._replace(because=f"no result has it{near}")
         yield one
-
-
-class _NearestLeaf:
-    """The leaf whose number or day comes nearest to one that no leaf has."""
-
-    def __init__(self, index: RecordIndex) -> None:
-        self._index = index
-
-    def find(self, value: Value, turn: int | None) -> Field | None:
-        if value.kind == "number" and value.readings:
-            return _closest(value.readings[0], self._numbers, self._index.numbers, turn)
-        days = [day for moment in value.moments if (day := ordinal_of(moment)) is not None]
-        return _closest(days[0], self._dates, self._days, turn) if days else None
-
-    @once
-    def _numbers(self) -> list[int]:
-        return sorted(self._index.numbers)
-
-    @once
-    def _dates(self) -> list[int]:
-        return sorted(self._days)
-
-    @once
-    def _days(self) -> dict[int, list[Field]]:
-        days: dict[int, list[Field]] = {}
-        for moments in self._index.moments.values():
-            for moment, field in moments:
-                day = ordinal_of(moment)
-                if day is not None:
-                    days.setdefault(day, []).append(field)
-        return days
-
-
-def _closest(
-    wanted: int, ordered: list[int], leaves: Mapping[int, list[Field]], turn: int | None
-) -> Field | None:
-    at = bisect_left(ordered, wanted)
-    around = ordered[max(0, at - _NEIGHBOURS) : at + _NEIGHBOURS]
-    for place in sorted(around, key=lambda place: abs(place - wanted)):
-        for field in leaves[place]:
-            if field.counts_for(turn) and not field.echo:
-                return field
-    return None
 
 
 def _check_weekdays(
@@ -328,8 +295,10 @@ def _check_weekdays(
 
 
 def _check_comparisons(outline: Outline, values: list[Value]) -> Iterator[StatementFinding]:
-    for one in find_miscalculated(outline, values):
-        yield StatementFinding(one.start, one.end, "miscalculated", "equation", (), one.because)
+    found = [(one.start, one.end, one.because) for one in find_wrong_ways(outline, values)]
+    found += find_wrong_steps(outline, values)
+    for start, end, because in found:
+        yield StatementFinding(start, end, "miscalculated", "equation", (), because)
 
 
 def _check_polarity(

@@ -335,5 +335,6 @@ RULES: dict[str, Wording] = {
     "part": Wording("part", "It is a sum over some of the records."),
     "rest": Wording("rest", "It is what some of the records leave over."),
     "pair": Wording("pair", "It is a sum of two values in the results."),
+    "rate": Wording("rate", "It is one part of an amount that is stated beside it."),
     "average": Wording("average", "It is an average of values in the results."),
 }
