@@ -49,9 +49,11 @@ def join_laps(text: str, values: Sequence[Value]) -> list[Value]:
         if last is None or lap is None:
             joined.append(value)
             continue
-        parts = SCALE * int(lap[3]) // 10 ** len(lap[3])
-        seconds = (60 * int(lap[1]) + int(lap[2])) * SCALE + parts
-        joined[-1] = Value(last.start, value.end, "number", lap[0], (seconds,), unit="s")
+        whole = 60 * int(lap[1]) + int(lap[2])
+        seconds = whole * SCALE + SCALE * int(lap[3]) // 10 ** len(lap[3])
+        joined[-1] = Value(
+            last.start, value.end, "number", f"{whole}.{lap[3]}", (seconds,), unit="s"
+        )
     return joined
 
 

@@ -96,7 +96,9 @@ def _judge_sentence(text: str, sentence: Span, values: Sequence[Value]) -> Itera
                 because = judge(claim)
                 if because:
                     used = [shape.value_at(at) for at in _signs_in(found)]
-                    yield WrongStep(used[0].start, used[-1].end, because)
+                    start, end = used[0].start, used[-1].end
+                    if "=" not in text[start:end]:  # a written equation is checked as such
+                        yield WrongStep(start, end, because)
 
 
 def _signs_in(found: re.Match[str]) -> list[int]:

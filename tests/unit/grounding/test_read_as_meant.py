@@ -1,0 +1,68 @@
+"""What three authors' right answers hold that was once flagged, each beside a wrong twin."""
+
+import pytest
+from tests.unit.grounding.asking import statements
+
+from callmark.records.statements import FLAGS
+
+SHOP = {"name": "Le Midi", "stars": 3.5, "reviews": [{"text": "Fine", "stars": 4}]}
+STATS = [
+    {"van": f"V{at}", "km": 900 + 37 * at, "kwh": 210 + 11 * at, "cost": 80 + 7 * at}
+    for at in range(9)
+]
+PRICES = [{"van": f"V{at}", "cost": 80 + 7 * at} for at in range(9)]
+PAYMENTS = [
+    {"merchant": "Trattoria Vela", "amount": 42.0},
+    {"merchant": "Trattoria Vela", "amount": 42.0},
+    {"merchant": "Kaffee Kern", "amount": 7.6},
+    {"merchant": "Noodle Bar Ito", "amount": 18.4},
+]
+ZONES = [{"zone": "E2", "moisture": 18.1}, {"zone": "E3", "moisture": 20.6}]
+CLASSES = [
+    {"class": "Yoga", "capacity": 15, "booked": 9},
+    {"class": "Spinning", "capacity": 20, "booked": 6},
+]
+HOMES = {
+    "pageSize": 5,
+    "listings": [{"title": "Canal view", "areaSqFt": 640}, {"title": "City loft", "areaSqFt": 850}],
+}
+FINDINGS = [{"id": f"CVE-{at}", "severity": "high"} for at in range(1, 5)]
+TRAMS = [{"line": str(at), "cancelled": at == 4} for at in range(4, 8)]
+
+
+@pytest.mark.parametrize(
+    ("answer", "results", "flagged"),
+    [
+        ("Le Midi has a rating of 3.5 stars.", SHOP, []),
+        ("Le Midi has a rating of 7.5 stars.", SHOP, ["7.5"]),
+        ("All vans together used 3.14 kWh a kilometre.", STATS, []),
+        ("All vans together cost €3.14.", PRICES, ["3.14"]),
+        ("- Kaffee Kern – €7.60", PAYMENTS, []),
+        ("- Kaffee Kern – €18.40", PAYMENTS, ["18.40"]),
+        ("E2 (18.1%) is being watered.", ZONES, []),
+        ("E2 (20.6%) is being watered.", ZONES, ["20.6%"]),
+        ("Yoga: 6 places are left.", CLASSES, []),
+        ("Yoga: 6 are booked.", CLASSES, []),
+        ("| Home | Size |\n|---|---|\n| Canal view | 640 sq ft |", HOMES, []),
+        ("The best lap was 1:23.79.", {"best_ms": 83790}, []),
+        ("The best lap was 1:23.97.", {"best_ms": 83790}, ["1:23.97"]),
+        ("It measures 54 × 65 cm.", {"h_mm": 540, "w_mm": 650}, []),
+        ("It measures 45 × 65 cm.", {"h_mm": 540, "w_mm": 650}, ["45"]),
+        ("The wind blows at 27 km/h.", {"wind_ms": 7.5}, []),
+        ("The wind blows at 72 km/h.", {"wind_ms": 7.5}, ["72"]),
+        ("The M6.1 came first.", {"magnitude": 6.1}, []),
+        ("It is €231 in all, so €77 a day.", {"total": 231, "days": 3}, []),
+        ("It is €231 in all, so €79 a day.", {"total": 231, "days": 3}, ["79"]),
+        ("The one on line 4 is cancelled.", TRAMS, []),
+        (
+            "There are one critical and three high findings:\n- CVE-1\n- CVE-2\n- CVE-3\n- CVE-4",
+            FINDINGS,
+            [],
+        ),
+        ("Three payments were made:\n\n- €42\n- €42\n- €7.60\n- €18.40", PAYMENTS, ["Three"]),
+        ("Four payments were made:\n\n- €42\n- €42\n- €7.60\n- €18.40", PAYMENTS, []),
+    ],
+)
+def test_what_is_read_as_it_is_meant(answer, results, flagged):
+    found = statements(answer, results)
+    assert [text for text, label, _ in found if label in FLAGS] == flagged
