@@ -77,6 +77,7 @@ _NOT_OFFERED = re.compile(
     r"|[^.;\n]{0,80}\b(?:unavailable|out of stock)\b",
     re.IGNORECASE,
 )
+MOST_RECORDS = 200
 MOST_OF_RECORD = 24  # numbers of one record that are taken from each other
 MOST_CHANCE = 0.08
 
@@ -84,6 +85,10 @@ MOST_CHANCE = 0.08
 def are_told(fields: Sequence[Field]) -> bool:
     """Do the keys say what each is, so that another could be meant? `count` does not."""
     return all(words_of(one, scope_of(one)) for one in fields)
+
+
+# `2 × €12.99`
+_TIMES_IT = re.compile(r"[×*x]\s?[€$£]?$")
 
 
 class Attribution:
@@ -204,11 +209,19 @@ class Attribution:
             return self._checker.found(value, "supported", "again", *fields[:1])
         if claims.MEASURE.search(self._checker.text, max(0, value.start - 40), value.start):
             return self._checker.found(value, "supported", "unbound", *fields[:3])
-        if self._checker.workings.is_named_before(value, fields):
+        if self._checker.workings.is_named_before(value, fields) or self._is_of_last(value, fields):
             return self._checker.found(value, "supported", "bound", *fields[:1])
+        if _TIMES_IT.search(self._checker.text, max(0, value.start - 4), value.start):
+            return self._checker.found(value, "supported", "unbound", *fields[:3])
         if self.comes_from_its_line(value) or _is_difference_in(value, subject.records):
             return self._checker.found(value, "derived", "difference")
         return None
+
+    def _is_of_last(self, value: Value, fields: Sequence[Field]) -> bool:
+        """`the Plixo demo (11:00) overlaps with the budget check`: of what is named before it."""
+        sentence = self._checker.outline.sentence_at(value.start)
+        last = self._checker.binder.last_named(sentence[0], value.start)
+        return last is not None and find_kin(fields, RecordSubject(last.records)) is not None
 
     def _blame(
         self, value: Value, subject: RecordSubject, fields: Sequence[Field], own: Field
@@ -339,8 +352,23 @@ class Slips:
                 continue  # 92.6 is no slip of 92
             found = self._index.numbers.get(near, []) + self._index.numbers.get(-near, [])
             if fields := [field for field in found if field.counts_for(turn)]:
-                return fields[0]
+                return None if self._is_of_two(reading) else fields[0]
         return None
+
+    def _is_of_two(self, reading: int) -> bool:
+        """What two numbers of one record come to: `rent` and `utilities`."""
+        for numbers in self._by_record:
+            if any(reading - one in numbers or reading + one in numbers for one in numbers):
+                return True
+        return False
+
+    @once
+    def _by_record(self) -> list[frozenset[int]]:
+        records = self._index.tree.records[:MOST_RECORDS]
+        found = (
+            {one.number for one in each.fields[:MOST_OF_RECORD] if one.number} for each in records
+        )
+        return [frozenset(numbers) for numbers in found if len(numbers) > 1]
 
     @staticmethod
     def is_slip(value: Value, field: Field) -> bool:

@@ -36,8 +36,8 @@ from callmark.grounding.values import Value, decimals_of, is_one_value
 from callmark.grounding.workings import FEW_NUMBERS, TurnAt, Worked
 from callmark.records.statements import FLAGS, GOOD, StatementLabel
 
+LONG_TEXT = 200  # characters; small numbers of a longer one measure many things
 NEAR_STATED = 4  # numbers before one that may be the same in another unit
-SMALL = 13  # a whole number below it stands in every result
 _SERVED_FLAGS: frozenset[StatementLabel] = frozenset(("misattributed", "wrong_field"))
 _OF_SO_MANY = re.compile(r"\s(?:out )?of\s(?:[^\W\d_]+\s){0,3}\d[\d.,]*\s?([^\W\d_]{1,12})\b")
 _OF = re.compile(r"\s(?:of|out of|von|der|de|des|sur|aus)\s", re.IGNORECASE)
@@ -221,6 +221,8 @@ class Checker:
             whole = self.index.parts_of_texts.get(value.text)
             if value.kind == "identifier" and whole and whole.counts_for(turn):
                 return self.found(value, "supported", "ending", whole)
+            if claims.counts_lines(value, self.index):
+                return self.found(value, "derived", "count")
             return self.found(value, "unsupported", "prose")
         sentence = self.outline.sentence_at(value.start)
         is_tied = self.binder.is_labelled(value) or self.binder.subject_of(value, sentence)
@@ -248,16 +250,7 @@ class Checker:
         return not any(one.form.percent for one in self._remembered)
 
     def _is_small(self, value: Value) -> bool:
-        if value.kind != "number" or not value.readings or value.form.percent:
-            return False
-        if decimals_of(value):  # `12.0` says more than `12`
-            return False
-        reading = value.readings[0]
-        return (
-            reading % SCALE == 0
-            and 0 <= reading < SMALL * SCALE
-            and not self.workings.is_money(value)
-        )
+        return claims.is_small(value) and not self.workings.is_money(value)
 
     def _find_written_apart(
         self, value: Value, turn: int | None, *, is_known: bool
@@ -294,6 +287,7 @@ class Checker:
         turn = self.turn_at(value.start)
         near = [field for field in wrong if self.measures.is_of_its_kind(value, field)]
         near = near or self.binder.linked(value, wrong, sentence)
+        near = [one for one in near if one.number is not None or len(str(one.value)) < LONG_TEXT]
         found = (
             self._converted(value, turn)
             or self._in_another_unit(value, wrong, turn)
@@ -415,6 +409,9 @@ class Checker:
         window = self.index.window_at(value) if value.kind == "moment" else None
         if window is not None and window.counts_for(turn):
             return self.found(value, "supported", "reread", window)
+        hour = claims.reads_as_hour(value, self.index)
+        if hour is not None and hour.counts_for(turn):
+            return self.found(value, "supported", "reread", hour)
         later = claims.read_in_the_afternoon(self.text, value)
         if later is not None and (stating := self.index.stating(later, turn)):
             return self.found(value, "supported", "reread", *stating[:3])

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 from callmark.grounding.numbers import SCALE
 from callmark.grounding.reading import dimension_of
-from callmark.grounding.record_tree import Field, RecordIndex
+from callmark.grounding.record_tree import Field, RecordIndex, key_words
 from callmark.grounding.spans import Outline, Span
 from callmark.grounding.text import SIGNS, once
-from callmark.grounding.values import Value, identifier_key
+from callmark.grounding.values import Value, decimals_of, identifier_key
 from callmark.records.statements import StatementLabel
 
 DURATION = re.compile(
@@ -433,7 +433,45 @@ def is_reckoned_by_clock(text: str, value: Value, index: RecordIndex) -> bool:
             and _ZONE.match(text, value.end) is not None
             and any(_ZONED.fullmatch(str(one.value)) for one in index.tree.fields)
         )
-    return value.kind == "number" and _FROM_NOW.match(text, value.end) is not None
+    if value.kind != "number":
+        return False
+    # How long things take follows from when they begin and end.
+    is_span = dimension_of(value.unit) == "time" and len(index.moments) >= MANY_TIMES
+    return is_span or _FROM_NOW.match(text, value.end) is not None
+
+
+MANY_TIMES = 10  # of the results, between any two of which something may last
+
+
+SMALL = 13  # a whole number below it stands in every result
+
+
+def is_small(value: Value) -> bool:
+    if value.kind != "number" or not value.readings or value.form.percent or decimals_of(value):
+        return False  # `12.0` says more than `12`
+    return value.readings[0] % SCALE == 0 and 0 <= value.readings[0] < SMALL * SCALE
+
+
+def counts_lines(value: Value, index: RecordIndex) -> bool:
+    """`all 24 requests`, of a log with so many lines, or a table with a head above them."""
+    if not value.text.isdecimal() or not value.readings:
+        return False
+    stated = value.readings[0] // SCALE
+    texts = (one.value for one in index.tree.fields if isinstance(one.value, str))
+    lengths = (len(list(filter(str.strip, text.splitlines()))) for text in texts)
+    return any(length > 1 and stated in (length, length - 1) for length in lengths)
+
+
+def reads_as_hour(value: Value, index: RecordIndex) -> Field | None:
+    """`13:00`, where an `hour` is 13."""
+    moment = value.moments[0] if value.moments else None
+    if moment is None or moment.hour is None or moment.minute or moment.has_day:
+        return None
+    held = index.numbers.get(moment.hour * SCALE, ())
+    return next((one for one in held if not _HOURS.isdisjoint(key_words(one.key))), None)
+
+
+_HOURS = frozenset("hour hours hr stunde uhr hora heure".split())
 
 
 NOON = 12

@@ -49,10 +49,10 @@ _TOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 # A clause with one of these says nothing of how things are …
 _NOT_SAID = Cue(
     r"\b(?:if|whether|would|could|might|(?<!\d\s)may(?!\s\d)|unless|should|add|adding|importance|regarding"
-    r"|recommend|securing|obtaining|purchasing|buying"
+    r"|recommend|securing|obtaining|purchasing|buying|only (?:with|for|if|on)"
     r"|please(?!\s(?:note|be\saware|keep\sin\smind|remember)))\b|\?",
     "if whether would could might may unless should add adding importance regarding please"
-    " recommend securing obtaining purchasing buying",
+    " recommend securing obtaining purchasing buying only",
     "?",
 )
 _CANNOT = Cue(r"\b(?:unable|cannot|can['’]t)\b", "unable cannot can")

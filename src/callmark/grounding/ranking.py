@@ -454,7 +454,8 @@ _TALLY = re.compile(
 # `the 17:14 on line 9 is cancelled`
 _NUMBERED = re.compile(
     r"\b(?:line|route|bus|tram|train|platform|gate|room|table|flight|step|version|page|section|phase"
-    r"|number|no\.|level|floor|zone|unit|week|day|linie|gleis|zimmer|ligne|quai|línea|sala)\s$",
+    r"|number|no\.|level|floor|zone|unit|week|day|linie|jan\w*|feb\w*|mar\w*|apr\w*|may|june?|july?"
+    r"|aug\w*|sep\w*|oct\w*|nov\w*|dec\w*|gleis|zimmer|ligne|quai|línea|sala)\s$",
     re.IGNORECASE,
 )
 _OUT_OF = re.compile(

@@ -294,7 +294,8 @@ def unit_of_key(words: tuple[str, ...]) -> str:
     if not words or words[0] == "per" or not _RATES.isdisjoint(words[1:]):  # `price_per_kwh`
         return ""
     last = words[-1]
-    if len(words) > 2 and words[-2] in _NO_UNIT_AFTER:  # `l_100km`, `used_this_year`
+    is_rate = last in _HOURLY and is_money_key(words[:-1])  # `price_hour`
+    if is_rate or (len(words) > 2 and words[-2] in _NO_UNIT_AFTER):  # `l_100km`, `used_this_year`
         return ""
     if last.upper() in CODES and last not in ("all", "try", "php"):
         return last.upper()
@@ -372,6 +373,7 @@ _RATING = re.compile(
     r"\b(?:rat(?:ed|ing|es)|scor(?:e|ed|es)|reviews?|stars?|bewert\w+|calific\w+|puntuación|valor\w+|not[ée]\w*)\b",
     re.IGNORECASE,
 )
+_HOURLY = frozenset("hour hora stunde heure day night tag nacht dia noche jour nuit".split())
 _MOVING = frozenset("wind gust gusts speed velocity".split())
 _AND = re.compile(r"[,\s]{0,2}(?:(?:and|und|y|et)\s)?")
 _MINUTES = re.compile(rf"[0-5]\d(?![\w.,:]\d|\w|\s?[{SIGNS}%])")

@@ -49,6 +49,7 @@ _NAMING = frozenset(
     """
     id ids name title number code sku email username titel bezeichnung nummer kennung nombre título
     titulo número numero código codigo nom titre intitulé numéro
+    barcode dealname hostname filename isbn ean vin uuid guid slug
     """.split()
 )
 # Words that many records have in common, whatever else their keys say.
