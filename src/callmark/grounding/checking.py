@@ -608,6 +608,7 @@ class Checker:
                 is_one_value(field.value, value.kind)
                 and is_like(field, value, partly=True)
                 and self.measures.could_measure(value, field)
+                and claims.is_of_a_size(value, field)
                 and not any(self.states(field, one) for one in beside)
             )
 

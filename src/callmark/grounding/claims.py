@@ -452,6 +452,17 @@ def is_small(value: Value) -> bool:
     return value.readings[0] % SCALE == 0 and 0 <= value.readings[0] < SMALL * SCALE
 
 
+def is_of_a_size(value: Value, field: Field) -> bool:
+    """£129 is hardly taken for a floor, 5 events for 301 km."""
+    if not value.readings or not field.number:
+        return True
+    less, more = sorted((abs(value.readings[0]), abs(field.number)))
+    return more <= ALIKE * less
+
+
+ALIKE = 20
+
+
 def counts_lines(value: Value, index: RecordIndex) -> bool:
     """`all 24 requests`, of a log with so many lines, or a table with a head above them."""
     if not value.text.isdecimal() or not value.readings:
