@@ -209,19 +209,13 @@ class Attribution:
             return self._checker.found(value, "supported", "again", *fields[:1])
         if claims.MEASURE.search(self._checker.text, max(0, value.start - 40), value.start):
             return self._checker.found(value, "supported", "unbound", *fields[:3])
-        if self._checker.workings.is_named_before(value, fields) or self._is_of_last(value, fields):
+        if self._checker.workings.is_named_before(value, fields):
             return self._checker.found(value, "supported", "bound", *fields[:1])
         if _TIMES_IT.search(self._checker.text, max(0, value.start - 4), value.start):
             return self._checker.found(value, "supported", "unbound", *fields[:3])
         if self.comes_from_its_line(value) or _is_difference_in(value, subject.records):
             return self._checker.found(value, "derived", "difference")
         return None
-
-    def _is_of_last(self, value: Value, fields: Sequence[Field]) -> bool:
-        """`the Plixo demo (11:00) overlaps with the budget check`: of what is named before it."""
-        sentence = self._checker.outline.sentence_at(value.start)
-        last = self._checker.binder.last_named(sentence[0], value.start)
-        return last is not None and find_kin(fields, RecordSubject(last.records)) is not None
 
     def _blame(
         self, value: Value, subject: RecordSubject, fields: Sequence[Field], own: Field

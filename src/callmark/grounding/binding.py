@@ -291,15 +291,6 @@ class Binder:
         nowhere = Value(span[1], span[1], "quote", "")
         return self._within(*span, nowhere) or self._loosely_within(*span, nowhere)
 
-    def last_named(self, start: int, end: int) -> Mention | None:
-        """What is named last before `end`, in whatever way."""
-        at = bisect_left(self._all_starts, end) - 1
-        return self.all_mentions[at] if at >= 0 and self._all_starts[at] >= start else None
-
-    @once
-    def _all_starts(self) -> list[int]:
-        return [one.start for one in self.all_mentions]
-
     def records_in(self, span: Span) -> tuple[ResultRecord, ...]:
         return _most_specific(self.mentions_in(span))
 
