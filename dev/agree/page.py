@@ -38,14 +38,19 @@ Wilson interval.
 - **written**: episodes in {domains} domains (hotels, lab values, payroll, CI runs, contracts …),
   right and wrong answers to them, written by authors who had not seen the rules; the
   authors are language models. One in eight answers is German, Spanish or French. Rules were
-  mended while looking at six of the files (*seen*). The fifth of these, 78 episodes, has long
+  mended while looking at eight of the files (*seen*). The fifth of these, 78 episodes, has long
   analyses in every other one: sums, means and shares by kind over 10 to 40 records. Before a
   rule was mended on it, 55 of its right answers had 363 flags, 5 a firm one; 61 of its 208
-  wrong statements were caught then. The sixth and the last of the unseen files are by one author,
+  wrong statements were caught then. The sixth and the third of the unseen files are by one author,
   who was asked for results as services send them (amounts in cents, durations in seconds, days
   as keys) and for answers as models write them. Before a rule was mended, 22 of the 40 right
   answers of the sixth had 48 flags, 6 of them firm, and 15 of the 40 of the unseen one had 32; 68
-  of 200 and 72 of 199 wrong statements were caught. Of the unseen files only totals were looked
+  of 200 and 72 of 199 wrong statements were caught. Before a rule was mended on them, 24 of the
+  60 right answers of the seventh had 39 flags and 23 of the 50 of the eighth 62, one of them firm;
+  69 of 300 and 54 of 250 wrong statements were caught. In the last of the unseen files, written
+  when these two had been opened, 11 of 40 right answers had 24 flags with the rules from before
+  and 10 have 21 with these; 54 and 58 of 160 wrong statements are caught: what is learnt from one
+  author carries over to the next only a little. Of the unseen files only totals were looked
   at, and once the firm flags on right answers, four then:
   `record` is advisory because of three of them, and `misread` is not asked about what may be
   reckoned because of the fourth. When `baseless` was written, the unsupported values of all

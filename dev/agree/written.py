@@ -31,8 +31,10 @@ FILES = {
         "fourth.jsonl",
         "sixth.jsonl",
         "eighth.jsonl",
+        "tenth.jsonl",
+        "eleventh.jsonl",
     ),
-    OTHER: ("fifth.jsonl", "seventh.jsonl", "ninth.jsonl"),
+    OTHER: ("fifth.jsonl", "seventh.jsonl", "ninth.jsonl", "twelfth.jsonl"),
 }
 NAMES = {TUNED: "written, seen", OTHER: "written, unseen"}
 BESIDE = 40  # characters: a flag so near to the wrong words is about them
