@@ -32,7 +32,7 @@ from callmark.grounding.record_tree import (
 )
 from callmark.grounding.spans import TOLD_CHANGE, Outline, Span
 from callmark.grounding.text import Frozen, names_an_ending, once
-from callmark.grounding.values import Value, decimals_of, is_one_value
+from callmark.grounding.values import Value, decimals_of, is_one_value, is_small
 from callmark.grounding.workings import FEW_NUMBERS, TurnAt, Worked
 from callmark.records.statements import FLAGS, GOOD, StatementLabel
 
@@ -250,7 +250,7 @@ class Checker:
         return not any(one.form.percent for one in self._remembered)
 
     def _is_small(self, value: Value) -> bool:
-        return claims.is_small(value) and not self.workings.is_money(value)
+        return is_small(value) and not self.workings.is_money(value)
 
     def _find_written_apart(
         self, value: Value, turn: int | None, *, is_known: bool

@@ -11,7 +11,7 @@ from callmark.grounding.reading import dimension_of
 from callmark.grounding.record_tree import Field, RecordIndex, key_words
 from callmark.grounding.spans import Outline, Span
 from callmark.grounding.text import SIGNS, once
-from callmark.grounding.values import Value, decimals_of, identifier_key
+from callmark.grounding.values import Value, identifier_key
 from callmark.records.statements import StatementLabel
 
 DURATION = re.compile(
@@ -441,15 +441,6 @@ def is_reckoned_by_clock(text: str, value: Value, index: RecordIndex) -> bool:
 
 
 MANY_TIMES = 10  # of the results, between any two of which something may last
-
-
-SMALL = 13  # a whole number below it stands in every result
-
-
-def is_small(value: Value) -> bool:
-    if value.kind != "number" or not value.readings or value.form.percent or decimals_of(value):
-        return False  # `12.0` says more than `12`
-    return value.readings[0] % SCALE == 0 and 0 <= value.readings[0] < SMALL * SCALE
 
 
 def is_of_a_size(value: Value, field: Field) -> bool:

@@ -684,3 +684,12 @@ def is_one_value(leaf: object, kind: str) -> bool:
         return kind == "number"
     values = values_of(leaf) if isinstance(leaf, str) else ()
     return len(values) == 1 and values[0].kind == kind and len(values[0].text) + 4 >= len(str(leaf))
+
+
+SMALL = 13  # a whole number below it stands in every result
+
+
+def is_small(value: Value) -> bool:
+    if value.kind != "number" or not value.readings or value.form.percent or decimals_of(value):
+        return False  # `12.0` says more than `12`
+    return value.readings[0] % numbers.SCALE == 0 and 0 <= value.readings[0] < SMALL * numbers.SCALE
