@@ -458,10 +458,7 @@ def counts_lines(value: Value, index: RecordIndex) -> bool:
     """`all 24 requests`, of a log with so many lines, or a table with a head above them."""
     if not value.text.isdecimal() or not value.readings:
         return False
-    stated = value.readings[0] // SCALE
-    texts = (one.value for one in index.tree.fields if isinstance(one.value, str))
-    lengths = (len(list(filter(str.strip, text.splitlines()))) for text in texts)
-    return any(length > 1 and stated in (length, length - 1) for length in lengths)
+    return value.readings[0] // SCALE in index.line_counts
 
 
 def reads_as_hour(value: Value, index: RecordIndex) -> Field | None:

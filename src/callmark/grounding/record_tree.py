@@ -621,6 +621,13 @@ class RecordIndex:
         return found
 
     @once
+    def line_counts(self) -> frozenset[int]:
+        """How many lines the texts have, with their first one and without it."""
+        texts = (one.value for one in self.tree.fields if isinstance(one.value, str))
+        lengths = (len(list(filter(str.strip, text.splitlines()))) for text in texts)
+        return frozenset(one for length in lengths if length > 1 for one in (length, length - 1))
+
+    @once
     def parts_of_texts(self) -> dict[str, Field]:
         """`mvt5w` of `checkout-7d9f6-mvt5w`: what stands between other signs, as it is written."""
         found: dict[str, Field] = {}
