@@ -6,6 +6,7 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
@@ -365,9 +366,11 @@ class Slips:
         return [frozenset(numbers) for numbers in found if len(numbers) > 1]
 
     @staticmethod
-    def is_slip(value: Value, field: Field) -> bool:
+    def is_slip(value: Value, field: Field, *, may_be_share: bool = False) -> bool:
         """Is the number a slip away from this very leaf, which the answer names?"""
-        if value.kind != "number" or not value.readings or value.form.percent or not field.number:
+        if value.kind != "number" or not value.readings or not field.number:
+            return False
+        if value.form.percent and not may_be_share:
             return False
         decimals = decimals_of(value)
         digits = _digits_of(abs(value.readings[0]), decimals)
@@ -375,6 +378,16 @@ class Slips:
             return False
         near = _digits_of(abs(field.number), decimals)
         return abs(field.number) * 10**decimals % SCALE == 0 and near in _slips_of(digits)
+
+    def leaf_of(self, value: Value, subject: RecordSubject) -> list[Field]:
+        """The leaf of the record spoken of that it is a slip away from, if there is one."""
+        near = (
+            one
+            for record in subject.records[:NEAREST]
+            for one in record.fields[:MOST_OF_RECORD]
+            if self.is_slip(value, one, may_be_share=True)
+        )
+        return list(islice(near, 1))
 
     @once
     def _of_length(self) -> Counter[int]:

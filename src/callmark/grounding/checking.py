@@ -17,9 +17,10 @@ from callmark.grounding.binding import (
     is_named_by,
 )
 from callmark.grounding.chains import is_within_reach
-from callmark.grounding.field_words import Measures, SaidUnits
+from callmark.grounding.field_words import Measures
 from callmark.grounding.further import FurtherWorkings
 from callmark.grounding.match import Said
+from callmark.grounding.mismatches import Mismatches
 from callmark.grounding.numbers import SCALE, decimal_text
 from callmark.grounding.quantifiers import IntroducedLists
 from callmark.grounding.reading import convert, dimension_of, read_otherwise, unit_called
@@ -92,10 +93,6 @@ class Checker:
         )
 
     @once
-    def _said_units(self) -> SaidUnits:
-        return SaidUnits(self.said)
-
-    @once
     def _sizes(self) -> claims.LetteredSizes:
         return claims.LetteredSizes(self.index)
 
@@ -124,6 +121,10 @@ class Checker:
     def _things(self) -> arithmetic.CountedThings:
         given = (self.outline, self.index.tree.series, self.said, self.binder, self.turn_at)
         return arithmetic.CountedThings(*given)
+
+    @once
+    def _mismatches(self) -> Mismatches:
+        return Mismatches(self)
 
     @once
     def _attribution(self) -> Attribution:
@@ -175,7 +176,7 @@ class Checker:
         return (
             self._converted(value, turn)
             or self._in_scale(value, turn)
-            or self._in_another_unit(value, wrong, turn)
+            or self._mismatches.find_in_another_unit(value, wrong, turn)
             or self._reread(value, turn)
             or self._rounded(value, sentence)
             or self._ending(value, turn)
@@ -185,14 +186,16 @@ class Checker:
             or self._said(value, turn)
             or self._implied(value, sentence)
             or self._implied_elsewhere(value, sentence)
-            or self._mismatched(
+            or self._mismatches.find(
                 value, [one for one in wrong if self.measures.may_be_meant(value, one)]
             )
             or self._identifier(value, sentence)
             or self._not_claimed(value, sentence)
             or self._implied(value, sentence, in_two=True)
             or self._of_few(value)
-            or self._mismatched(value, wrong)
+            or self._mismatches.find(value, wrong)
+            or self._mismatches.find_nearly(value, sentence)
+            or self._miscounts_many(value, sentence)
             or self._unsupported(value)
         )
 
@@ -225,7 +228,8 @@ class Checker:
                 return self.found(value, "derived", "count")
             return self.found(value, "unsupported", "prose")
         sentence = self.outline.sentence_at(value.start)
-        is_tied = self.binder.is_labelled(value) or self.binder.subject_of(value, sentence)
+        subject = self.binder.subject_of(value, sentence)
+        is_tied = subject is not None or self.binder.is_labelled(value)
         is_open = not is_tied and len(self.index.numbers) > claims.FEW
         if is_open and claims.may_be_worked_out(self.text, sentence, value):
             return self.found(value, "unchecked", "worked out")
@@ -237,7 +241,8 @@ class Checker:
         near = self._slips.leaf_near(value, turn) if is_copied else None
         if near is not None:
             return self.found(value, "unsupported", "misread", near)
-        found = self.found(value, "unsupported", "value")
+        own = self._slips.leaf_of(value, subject) if is_copied and subject is not None else []
+        found = self.found(value, "unsupported", "value", *own)
         return found._replace(reach=lambda: is_within_reach(value, self.measures.held))
 
     def _is_other_share(self, value: Value) -> bool:
@@ -290,12 +295,12 @@ class Checker:
         near = [one for one in near if one.number is not None or len(str(one.value)) < LONG_TEXT]
         found = (
             self._converted(value, turn)
-            or self._in_another_unit(value, wrong, turn)
+            or self._mismatches.find_in_another_unit(value, wrong, turn)
             or self._miscounted(value, sentence, fewer=False)
             or self._size(value, letters, fields, turn)
             or self._said(value, turn)
             or self._miscounted(value, sentence)
-            or self._mismatched(value, near)
+            or self._mismatches.find(value, near)
         )
         if found is not None:
             return found
@@ -309,6 +314,12 @@ class Checker:
         if not (self._things.nouns_after(value) or _OF.match(self.text, value.end)):
             return ""
         return self._listed.find_miscount(value, sentence)
+
+    def _miscounts_many(self, value: Value, sentence: Span) -> StatementFinding | None:
+        """`30 orders`, where no list of orders has so many and nothing else says so."""
+        if not value.text.isdecimal() or value.unit or self.workings.is_money(value):
+            return None
+        return self._miscounted(value, sentence)
 
     def _size(
         self, value: Value, letters: str, fields: Sequence[Field], turn: int | None
@@ -382,29 +393,6 @@ class Checker:
             return bound
         return self.found(value, "converted", "unit", *(bound.fields or fields)[:1])
 
-    def _in_another_unit(
-        self, value: Value, wrong: Sequence[Field], turn: int | None
-    ) -> StatementFinding | None:
-        """`15 mm`, where results and user say 15 inches; `247 million` for 247."""
-        if value.form.factor > 1:
-            is_said = self.said.holds_number(value.readings[0], turn)
-            return None if is_said else self._mismatched(value, wrong)
-        near = [field for field in wrong if self.measures.is_of_its_kind(value, field)]
-        if not near or self._said_units.holds(value, turn):
-            return None
-        return self._mismatched(value, near)
-
-    def _mismatched(self, value: Value, wrong: Sequence[Field]) -> StatementFinding | None:
-        """The right number in another unit, currency or scale."""
-        if not wrong or (value.form.percent and not self.measures.is_share(wrong[0])):
-            return None
-        unit = self.measures.unit_of(wrong[0], value.readings)
-        is_text = isinstance(wrong[0].value, str)
-        if is_text and dimension_of(unit) == "time" != dimension_of(value.unit):
-            return None  # `720 ml`, where something takes `PT12H`
-        because = f"it is in {unit}, not {value.unit}" if unit and value.unit else "another scale"
-        return self.found(value, "unit_mismatch", "unit", wrong[0], because=because)
-
     def _reread(self, value: Value, turn: int | None) -> StatementFinding | None:
         window = self.index.window_at(value) if value.kind == "moment" else None
         if window is not None and window.counts_for(turn):
@@ -425,7 +413,7 @@ class Checker:
             return self._in_scale(other, turn)
         fields, wrong = self.measures.in_its_unit(other, stating)
         if not fields:
-            return self._mismatched(value, wrong)
+            return self._mismatches.find(value, wrong)
         return self.found(value, "supported", "reread", *fields[:3])
 
     def _rounded(self, value: Value, sentence: Span) -> StatementFinding | None:
@@ -437,7 +425,10 @@ class Checker:
         finer = self.measures.finer_than(value, rounding)
         is_alone = len(finer) == 1 and len(self.index.numbers) <= FEW_NUMBERS
         is_clear = rounding.is_hedged or decimals_of(value) or is_alone
-        for fields in finer:
+        for number, fields in finer:
+            exact = value._replace(readings=(number,))
+            fields, wrong = self.measures.in_its_unit(exact, fields)
+            self._mismatches.note(exact, wrong)
             alike = [one for one in fields if self.measures.is_of_its_kind(value, one)]
             alike = alike or [one for one in fields if self.measures.is_by_custom(one, value.unit)]
             linked = fields if is_clear else alike or self.binder.linked(value, fields, sentence)
@@ -491,7 +482,7 @@ class Checker:
         lettered = claims.read_lettered(value, self.index)
         if lettered is not None and lettered.counts_for(self.turn_at(value.start)):
             return self.found(value, "supported", "match", lettered)
-        near = self.index.shapes.get(shape_of(value.text))
+        near = self.index.shapes.get(shape_of(value.key))
         return None if near is None else self.found(value, "altered", "identifier", near)
 
     def _not_claimed(self, value: Value, sentence: Span) -> StatementFinding | None:
@@ -502,7 +493,8 @@ class Checker:
             if worked := self._implied(value, sentence, in_two=True):
                 return worked
             self.workings.rough.add(value.start)
-            return self.found(value, "unchecked", "rough")
+            mismatch = self._mismatches.find_nearly(value, sentence)
+            return mismatch or self.found(value, "unchecked", "rough")
         if self.workings.is_filtered(value):
             return self.found(value, "unchecked", "some of them")
         return None

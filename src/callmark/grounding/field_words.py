@@ -376,15 +376,15 @@ class Measures:
         words = key_words(field.key)
         return unit_of_key(words) or self._unit_beside(field, words)
 
-    def finer_than(self, value: Value, rounding: Rounding) -> list[list[Field]]:
-        """The leaves of each number that may be rounded to it; not what is as coarse itself."""
+    def finer_than(self, value: Value, rounding: Rounding) -> list[tuple[int, list[Field]]]:
+        """Each number that may be rounded to it, with its leaves; not what is as coarse itself."""
         low, high, half, _ = rounding
         near = self._index.between(low, high)
         if not near and value.form.percent:  # `42.4%` of 0.4237
             low, high, half = low // 100, high // 100, max(half // 100, 1)
             near = self._index.between(low, high) if decimals_of(value) else near
         fine = [one for one in near[:MOST_ROUNDED] if one % (2 * half)]
-        return [self._index.numbers[one][:8] for one in fine]
+        return [(one, self._index.numbers[one][:8]) for one in fine]
 
     def may_last(self, field: Field, readings: Sequence[int]) -> bool:
         """Is it measured in nothing, or in time?"""

@@ -480,3 +480,31 @@ def _counts(tokens: _Tokens, at: int, stop: int, number: int, language: str) -> 
     if tokens.words[at] in _TIMES[language]:  # `a hundred thanks`
         return False
     return number != 1 or any(noun.startswith(unit) for unit in _UNIT_ONLY)
+
+
+# What is dialled, and others in three groups of digits or more: one thing, however it is written.
+_DIALLED = re.compile(
+    r"(?:(?<=\+)[1-9]\d{0,2}(?:[ .-]?\(\d{1,5}\))?[ .-]?\d{2,12}(?:[ .-]\d{2,12}){0,4}"
+    r"|(?<=\()\d{3}\) ?\d{3}[ .-]\d{4}|\d{3}\.\d{3}\.\d{4}|\d{1,13}(?:-\d{1,13}){2,8})"
+    r"(?!\w|-\w|\.\d)",
+    re.ASCII,
+)
+_THOUSANDS = re.compile(r"\d{1,3}(?:[ .]\d{3})+")  # `+12 345 678`
+FEWEST_DIALLED, MOST_DIALLED = 9, 15  # digits: a date has eight
+NATIONAL = 10  # digits in North America, where `+1` may be left out
+
+
+def find_dialled(text: str, start: int, end: int) -> tuple[int, int, str] | None:
+    """Where the number begins and ends whose first run of digits is from `start` to `end`, and the
+    digits that tell it from others."""
+    is_marked = start > 0 and text[start - 1] in "+("
+    if not is_marked and text[end : end + 1] != "-" and text.count(".", start, end) != 2:
+        return None
+    found = _DIALLED.match(text, start)
+    if found is None:
+        return None
+    digits = _NOT_DIGIT.sub("", found[0])
+    if not FEWEST_DIALLED <= len(digits) <= MOST_DIALLED or _THOUSANDS.fullmatch(found[0]):
+        return None
+    key = digits[1:] if len(digits) == NATIONAL + 1 and digits[0] == "1" else digits
+    return start - is_marked, found.end(), key

@@ -486,7 +486,7 @@ class RecordIndex:
                 _note(self.years if part.isdecimal() else self.identifiers, part.casefold(), field)
             if _LETTER.search(value.key) and (bare := _bare(value.key)) != value.key:
                 _note(self.identifiers, bare, field)
-            self.shapes.setdefault(shape_of(value.text), field)
+            self.shapes.setdefault(shape_of(value.key), field)
         elif value.kind in ("url", "email"):
             _note(self.links, value.key, field)
 

@@ -220,6 +220,11 @@ _HYPHEN_CHAIN = re.compile(r"\d\w*(?:-\w+){1,24}")  # or each group would be rea
 def number_values(match: re.Match[str], text: str, locale: str | None) -> Iterator[Value]:
     start, end = match.span("number")
     run, tail = match["number"], match["tail"].casefold()
+    dialled = numbers.find_dialled(text, start, end)
+    if dialled is not None:
+        begin, stop, key = dialled
+        yield Value(begin, stop, "identifier", text[begin:stop], key=key)
+        return
     if end - start <= 3 and _is_list_marker(text, start, end):
         return
     if tail in _FRACTIONS and not match["more"] and _PLAIN.fullmatch(run):

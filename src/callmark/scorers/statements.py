@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from callmark.calls.registry import Registry
@@ -23,6 +23,7 @@ from callmark.grounding.deeds import (
 )
 from callmark.grounding.listing import Listing, has_rows
 from callmark.grounding.match import Said, Utterance
+from callmark.grounding.mismatches import Currencies
 from callmark.grounding.naming import NAMES, TITLES, GivenNames, KnownWords, find_unnamed
 from callmark.grounding.negation import grammar_of
 from callmark.grounding.polar_keys import SHORT_ANSWER, YES_OR_NO, root
@@ -127,7 +128,9 @@ def check_statements(reading: TrialReading, registry: Registry) -> Statements:
 
 
 def _may_be_reckoned(one: StatementFinding) -> bool:
-    return one.rule in ("value", "binding") and one.label in FLAGS
+    """Not so what is one slip away from a number of the very record that is spoken of."""
+    is_loose = one.rule == "binding" or (one.rule == "value" and not one.fields)
+    return is_loose and one.label in FLAGS
 
 
 def _is_sealed(field: Field) -> bool:
@@ -233,7 +236,26 @@ def _check_values(
         Said(failed, reading.sample.expectation.locale) if failed else None,
         _named_in_calls(reading),
     )
-    return _tell_nearest(reading, index, checker.check())
+    findings = _find_foreign(reading, index.tree, values, checker.check())
+    return _tell_nearest(reading, index, findings)
+
+
+def _find_foreign(
+    reading: TrialReading,
+    tree: RecordTree,
+    values: Sequence[Value],
+    findings: Iterable[StatementFinding],
+) -> Iterator[StatementFinding]:
+    """Amounts that are right but for their currency, be they copied or worked out."""
+    units = {one.start: one.unit for one in values if one.unit}
+    currencies = Currencies(tree, reading.said)
+    for one in findings:
+        unit = units.get(one.start, "") if one.label in GOOD and one.label != "user_said" else ""
+        own = currencies.instead_of(unit) if unit else ""
+        if own:
+            because = f"the results name {own}, nothing names {unit}"
+            one = one._replace(label="unit_mismatch", rule="unit", because=because)
+        yield one
 
 
 def _named_in_calls(reading: TrialReading) -> Named:
