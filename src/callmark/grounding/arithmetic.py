@@ -345,7 +345,8 @@ def follows(
         for column in columns if found is None else ():
             found = found or _as_sum(wanted, set(), column)
     if found is None and (_PRODUCT.search(cues) or _TIMES.search(cues)):
-        found = _as_product(wanted, known, factors)
+        others = [one for one in factors if str(one) != value.text]  # not 85 as 85 times 1
+        found = _as_product(wanted, known, others)
     if found is None and _AVERAGE.search(cues):
         found = _as_average(wanted, run, half_unit(value))
     return found

@@ -18,6 +18,7 @@ from callmark.grounding.binding import (
 )
 from callmark.grounding.chains import is_within_reach
 from callmark.grounding.field_words import Measures
+from callmark.grounding.formulas import find_in_formulas
 from callmark.grounding.further import FurtherWorkings
 from callmark.grounding.match import Said
 from callmark.grounding.mismatches import Mismatches
@@ -91,6 +92,8 @@ class Checker:
         self._equations = (
             arithmetic.find_equations(outline.text, values) if "=" in outline.text else {}
         )
+        if outline.formulas:
+            self._equations |= find_in_formulas(outline.text, outline.formulas, values)
 
     @once
     def _sizes(self) -> claims.LetteredSizes:
@@ -464,7 +467,7 @@ class Checker:
         near = None if self.index.is_prose else self._slips.leaf_near(value, turn)
         if near is not None and not self.said.holds(value, turn):
             return self.found(value, "unsupported", "misread", near)
-        return self.found(value, "unchecked", "formula")
+        return self._restated(value) or self.found(value, "unchecked", "formula")
 
     def _identifier(self, value: Value, sentence: Span) -> StatementFinding | None:
         is_number = value.kind == "number" and value.text.isdecimal() and len(value.text) >= 6
@@ -482,7 +485,7 @@ class Checker:
         lettered = claims.read_lettered(value, self.index)
         if lettered is not None and lettered.counts_for(self.turn_at(value.start)):
             return self.found(value, "supported", "match", lettered)
-        near = self.index.shapes.get(shape_of(value.key))
+        near = self.index.shapes.get(shape_of(value.key or value.text))
         return None if near is None else self.found(value, "altered", "identifier", near)
 
     def _not_claimed(self, value: Value, sentence: Span) -> StatementFinding | None:

@@ -327,8 +327,8 @@ FEW = 12  # different numbers in the results: what follows from so few is found
 
 
 def may_be_worked_out(text: str, sentence: Span, value: Value) -> bool:
-    """Is it a share, or is it said beside it that somebody reckoned?"""
-    if value.kind not in ("number", "moment"):
+    """Is it a share, or is it said beside it that somebody reckoned? Days are seldom reckoned."""
+    if value.kind not in ("number", "moment") or any(one.has_day for one in value.moments):
         return False
     start, end = max(sentence[0], value.start - _BEFORE), min(sentence[1], value.end + _AFTER)
     return value.form.percent or _WORKED_OUT.search(text, start, end) is not None

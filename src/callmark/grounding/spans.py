@@ -223,6 +223,7 @@ _FORMULA = re.compile(
     r"|^[^\n]*\\(?:frac|times|cdot|sqrt|approx|text|boxed)\b[^\n]*$",
     re.DOTALL | re.MULTILINE,
 )
+_FRAMED = re.compile(r"\\boxed\{\\?[-$]?$")
 _QUESTION = re.compile(r"[?？؟]")
 _PROPOSED = re.compile(
     r"\b(?:would you like|do you want|shall i|should i|may i|can you|could you|please|let me know"
@@ -425,12 +426,13 @@ class Outline:
         return self.lines[at] if at >= 0 else OutlineLine(0, len(self.text), ())
 
     def is_formula(self, value: Value) -> bool:
-        """Does it stand in mathematics or code, which state nothing of the results?"""
-        at = bisect_right(self._formulas, (value.start, len(self.text))) - 1
-        return at >= 0 and value.start < self._formulas[at][1]
+        """Does it stand in mathematics or code, which state nothing unless it is framed?"""
+        at = bisect_right(self.formulas, (value.start, len(self.text))) - 1
+        is_framed = _FRAMED.search(self.text, max(0, value.start - 9), value.start)
+        return at >= 0 and value.start < self.formulas[at][1] and not is_framed
 
     @once
-    def _formulas(self) -> list[Span]:
+    def formulas(self) -> list[Span]:
         if not any(sign in self.text for sign in _OF_FORMULAS) or not _MAY_BE_FORMULA.search(
             self.text
         ):

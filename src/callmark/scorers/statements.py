@@ -74,6 +74,7 @@ _TO_CHECK = re.compile(
 _SWITCH = re.compile(r"(?:enable|disable|toggle|turn|switch|set|reset|activate|deactivate)", re.I)
 _BY_US = re.compile(r"(?:i|we)\b", re.IGNORECASE)
 _CODE = re.compile(r"#?\w*\d[\w-]*")
+_NUMBERED = re.compile(r"#\d+\b|\b[A-Z]{1,6}-?\d{2,}\b")
 
 
 class Statements(NamedTuple):
@@ -118,9 +119,11 @@ def check_statements(reading: TrialReading, registry: Registry) -> Statements:
         known = KnownWords(reading.records, reading.said)
         kept = list(find_baseless(outline, kept, known, reading.turn_at, reading.records))
     if any(map(_may_be_reckoned, kept)) and has_measured_table(tree.groups):
+        read = reading.grounder.values
+        dated = {one.start for one in read if any(each.has_day for each in one.moments)}
         kept = [
             one._replace(label="unchecked", rule="worked out", because="")
-            if _may_be_reckoned(one)
+            if _may_be_reckoned(one) and one.start not in dated
             else one
             for one in kept
         ]
@@ -330,7 +333,7 @@ def _check_polarity(
     binder: Binder,
     registry: Registry,
 ) -> Iterator[StatementFinding]:
-    changes: list[tuple[int | None, set[str]]] | None = None  # hardly ever asked for
+    changes: list[tuple[int | None, int | None, set[str]]] | None = None  # hardly ever asked for
     for said in PolarFields(tree).said_in(outline, binder):
         field = said.polar.field
         turn = reading.turn_at(said.start)
@@ -350,15 +353,25 @@ def _check_polarity(
         if any(
             (turn is None or at is None or at < turn)
             and (at is None or since is None or at >= since)
+            and call != field.call  # what a change itself returned is of after it
             and not stems.isdisjoint(said.polar.words.stems)
-            for at, stems in changes
+            for at, call, stems in changes
         ):
             yield StatementFinding(said.start, said.end, "unchecked", "changed", (field,))
+            continue
+        clause = outline.text[outline.clause_at(said.start)[0] : said.start]
+        if not _may_be_meant(field, clause):
             continue
         rule = "unknown" if said.polar.state is None else "polarity"
         verb = {True: "asserts", False: "denies", None: "knows nothing of"}[said.asserted]
         because = f"the answer {verb} {field.key}"
         yield StatementFinding(said.start, said.end, RULES[rule].label, rule, (field,), because)
+
+
+def _may_be_meant(field: Field, clause: str) -> bool:
+    """Not so: `#322 couldn't be merged`, where the record is that of 318."""
+    named = {one.lstrip("#").casefold() for one in _NUMBERED.findall(clause)}
+    return not named or any(str(one.value).casefold() in named for one in field.record.fields)
 
 
 def _check_states(
@@ -472,12 +485,15 @@ def _last_before(written: Iterable[tuple[int, int]], turn: int | None) -> int:
     return next((call for at, call in written if turn is None or at < turn), -1)
 
 
-def _changes(reading: TrialReading, registry: Registry) -> Iterator[tuple[int | None, set[str]]]:
+def _changes(
+    reading: TrialReading, registry: Registry
+) -> Iterator[tuple[int | None, int | None, set[str]]]:
     """Calls that changed something, by the words of their names: `enable_roaming`. What a result
-    said of it before need not be so any more."""
-    for call, _ in _called(reading, registry):
+    said of it before need not be so any more. Turn and place in the trace, if they stand there."""
+    places = {id(entry): place for place, entry in enumerate(reading.trace.tool_trace)}
+    for call, entry in _called(reading, registry):
         if writes(call.name, call.description) or _SWITCH.match(call.name):
-            yield call.turn, set(map(root, key_words(call.name)))
+            yield call.turn, places.get(id(entry)), set(map(root, key_words(call.name)))
 
 
 def _check_hours(
