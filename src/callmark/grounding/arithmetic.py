@@ -10,6 +10,7 @@ from itertools import combinations, islice, pairwise
 from typing import NamedTuple
 
 from callmark.grounding.binding import Binder
+from callmark.grounding.claims import is_designated
 from callmark.grounding.match import Said
 from callmark.grounding.numbers import SCALE, find_number_words
 from callmark.grounding.record_tree import Series, key_stems, stem
@@ -565,7 +566,9 @@ class CountedThings:
 
     def nouns_after(self, value: Value) -> list[str]:
         counted = _COUNTED.match(self._text, value.end)
-        return [stem(word) for word in counted.groups() if word] if counted else []
+        if counted is None or is_designated(self._text, value.start):
+            return []
+        return [stem(word) for word in counted.groups() if word]
 
     def lists_of(self, nouns: Sequence[str], turn: int | None) -> Iterator[Series]:
         """Those that were served before that turn."""

@@ -27,6 +27,18 @@ _OWN_TEXT = re.compile(
     r"|palabras|mots)\b",
     re.IGNORECASE,
 )
+# `the 17:14 on line 9 is cancelled`, `size 8 boots`: which one, not how many
+_DESIGNATED = re.compile(
+    r"\b(?:sizes?|line|route|bus|tram|train|platform|gate|room|suite|table|seat|row|flight|step"
+    r"|stage|round|phase|version|release|page|section|chapter|part|option|choice|item|ticket"
+    r"|case|number|no\.|nr\.|level|grade|tier|class|floor|zone|area|district|unit|lane|terminal"
+    r"|building|block|box|slot|port|channel|lot|week|day|year|season|episode|figure|group|team|type"
+    r"|größe|linie|gleis|zimmer|schritt|seite|stufe|nummer|woche|tag|teil|kapitel|taille|pointure"
+    r"|ligne|quai|chambre|étape|page|numéro|semaine|jour|talla|línea|sala|habitación|paso|página"
+    r"|número|semana|día|jan\w*|feb\w*|mar\w*|apr\w*|may|june?|july?|aug\w*|sep\w*|oct\w*|nov\w*"
+    r"|dec\w*)\s(?:#\s?)?$",
+    re.IGNORECASE,
+)
 # What is proposed may be open; what it costs, or has, is a fact.
 _DESCRIBED = re.compile(
     r"\b(?:balance|price|cost|difference|total|refund|fee|charge|additional|remaining|ending|amount)\w*"
@@ -286,6 +298,11 @@ def find_spelt_out(text: str, value: Value, index: RecordIndex, turn: int | None
                 if field.counts_for(turn) and not field.echo:
                     return field
     return None
+
+
+def is_designated(text: str, start: int) -> bool:
+    """Does a number there say which one is meant, and not how many there are?"""
+    return _DESIGNATED.search(text, max(0, start - 14), start) is not None
 
 
 class LetteredSizes:

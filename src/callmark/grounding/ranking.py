@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from callmark.grounding import field_words
 from callmark.grounding.binding import Binder, Mention
+from callmark.grounding.claims import is_designated
 from callmark.grounding.numbers import SCALE
 from callmark.grounding.reading import read_leaf
 from callmark.grounding.record_tree import (
@@ -451,13 +452,6 @@ _TALLY = re.compile(
     r"(?P<rest>[^,.;:()!?\n–—]{2,60})",
     re.IGNORECASE,
 )
-# `the 17:14 on line 9 is cancelled`
-_NUMBERED = re.compile(
-    r"\b(?:line|route|bus|tram|train|platform|gate|room|table|flight|step|version|page|section|phase"
-    r"|number|no\.|level|floor|zone|unit|week|day|linie|jan\w*|feb\w*|mar\w*|apr\w*|may|june?|july?"
-    r"|aug\w*|sep\w*|oct\w*|nov\w*|dec\w*|gleis|zimmer|ligne|quai|línea|sala)\s$",
-    re.IGNORECASE,
-)
 _OUT_OF = re.compile(
     r"\bof (?:the|these|all|your|his|her|its|their) (\d{1,3}|[^\W\d_]+)\b", re.IGNORECASE
 )
@@ -531,6 +525,7 @@ class Tallies:
         colons = [one.start() for one in _LABELLED.finditer(outline.text)]
         lines = dict.fromkeys(outline.text.rfind("\n", 0, at) + 1 for at in colons)
         tallies = list(_find_at(_TALLY, outline.text, places))
+        places = [at for at in places if not is_designated(outline.text, at)]
         kinds = [
             *_find_at(_LABEL, outline.text, lines),
             *_find_at(_KIND_OF, outline.text, places),
@@ -543,7 +538,7 @@ class Tallies:
             at = found.start("number")
             if _OF_SO_MANY.search(outline.text[max(0, at - 24) : at]):
                 continue  # `two of his four vaccines`: four is all that there are
-            if _NUMBERED.search(outline.text, max(0, at - 12), at):
+            if is_designated(outline.text, at):
                 continue
             if not outline.is_proposed(sentence):
                 wrong = self._judge(outline.text, found, sentence[0])
