@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING
 from callmark.grounding import claims
 from callmark.grounding.binding import (
     NEAREST,
+    best_named,
     find_kin,
     is_like,
 )
 from callmark.grounding.field_words import scope_of, words_of
 from callmark.grounding.majority import LineRecords
 from callmark.grounding.numbers import SCALE, SCALE_DIGITS
-from callmark.grounding.reading import is_money_key
+from callmark.grounding.reading import dimension_of, is_money_key
+from callmark.grounding.record_fields import name_of_unit
 from callmark.grounding.record_tree import (
     Field,
     RecordIndex,
@@ -40,12 +42,13 @@ MOST_ABOVE = 24  # values of the lines before it in its block
 MOST_OWN = 8  # values of one record under one key; with more, nobody can say which is meant
 _IT = re.compile(r"[\s*_]*(?:it|they|he|she|es|sie|er|il|elle|ils|elles)\b", re.IGNORECASE)
 _CODE = re.compile(r"[A-Z\d]*-?\d+-\d+|[A-Z]+-?\d+")
-_UNIT = re.compile(r"[ \u00a0-]?([^\W\d_]{1,12})")
+_UNIT = re.compile(r"[ \u00a0-]?([^\W\d_]{1,12})(?:-([^\W\d_]{2,12}))?")
 # Slips: one digit is another, or two neighbours have changed places. What an answer worked out
 # hardly ever comes so near.
 FEWEST_DIGITS = 3  # shorter ones are reckoned too often to be called misread
 MOST_DIGITS = 15
 # How likely a number out of the blue may be to lie so near to a leaf: 4 digits among 20 leaves.
+MOST_ALIKE = 24  # fields of one key; which of more is meant?
 # What is reckoned is nobody's own.
 _WORKED_OUT = re.compile(
     r"\b(?:works? out|would (?:cost|be|come|make)|in total|altogether|all told|adds? up|insgesamt"
@@ -60,6 +63,7 @@ _SET_AGAINST = re.compile(
 )
 _TIMES = re.compile(r"(?<![\w.])\d{1,3}\s?[×x]\s\S|\bevery\s[*_]*$|\b(?:has|have) been\s[*_]*$")
 _SO_MANY_TIMES = re.compile(r"\s(?:[^\W\d_]+\s){1,2}[×x*]\s?\S?\d")
+_WORD = re.compile(r"[^\W\d_]{2,}")
 _LASTING = re.compile(
     r"[\s-](?:hour|minute|day|night|week|month|year|stunde|minute|tag|nacht|woche|monat|jahr|hora|día"
     r"|noche|semana|mes|año|heure|jour|nuit|semaine|mois|an)(?:s|n|e|en|es)?\b",
@@ -255,11 +259,33 @@ class Attribution:
             return None
         if subject.loose and not binder.is_labelled(value):
             return None
-        named: list[Field] = []
+        named = self._named_around(value, subject)
+        named = [field for field in named if self._may_hold(value, field)]
+        if not named or any(self._checker.states(field, value) for field in named):
+            return None
+        if self._is_of_none(value, sentence):
+            return None
+        if Slips.is_slip(value, named[0]) and not self._checker.index.is_prose:
+            return self._checker.found(value, "unsupported", "misread", named[0])
+        may_differ = not self._is_labelled_as(value, named[0])
+        if self.comes_from_its_line(value) or (
+            may_differ and _is_difference_in(value, (named[0].record,))
+        ):
+            return self._checker.found(value, "derived", "difference", named[0])
+        total = self._checker.workings.total_of(value, named[0].key)
+        if total is not None:  # `18 parcels delivered`, of several records
+            return self._checker.found(
+                value, "derived", total.rule, *total.fields, because=total.because
+            )
+        return self._checker.found(value, "misattributed", "binding", named[0])
+
+    def _named_around(self, value: Value, subject: RecordSubject) -> list[Field]:
+        """The fields of the record that the unit, the label or the noun of a number names."""
+        binder = self._checker.binder
         unit = _UNIT.match(self._checker.text, value.end) if value.kind == "number" else None
-        noun = frozenset((stem(unit[1]),)) if unit else frozenset()
-        if unit is not None:
-            named = binder.counted_fields(subject, stem(unit[1]))
+        named = [] if unit is None else self._counted(value, subject, name_of_unit(unit[1]))
+        # `0 non-free`, of `nonfree_baggages`
+        noun = frozenset((stem(unit[1] + (unit[2] or "")),)) if unit else frozenset()
         if not named and binder.is_labelled(value):
             label = binder.label_of(value)
             narrowed = binder.narrow(subject, value)
@@ -268,21 +294,65 @@ class Attribution:
             )
         if not named and noun:
             named = binder.named_fields(subject, noun, value)
+        return named
+
+    def _counted(self, value: Value, subject: RecordSubject, unit: str) -> list[Field]:
+        """What lasts so long must be spoken of: `5 hours battery`. Much else takes hours."""
+        found = self._checker.binder.counted_fields(subject, unit)
+        if not found or dimension_of(unit) != "time":
+            return found
+        around = self._checker.text[max(0, value.start - 25) : value.end + 25]
+        stems = frozenset(map(stem, _WORD.findall(around.casefold())))
+        return [field for field in found if not stems.isdisjoint(key_stems(field.key))]
+
+    def find_unlike_any(self, value: Value, sentence: Span) -> StatementFinding | None:
+        """`Non-free bags: 4`, where all that has such a key has another number, whatever is spoken
+        of."""
+        binder, outline = self._checker.binder, self._checker.outline
+        if value.kind != "number" or not value.text.isdecimal() or outline.is_proposed(sentence):
+            return None
+        unit = _UNIT.match(self._checker.text, value.end)
+        words = frozenset[str]()
+        if unit is not None:
+            words = frozenset((stem(unit[1] + (unit[2] or "")),))
+        if binder.is_labelled(value):
+            words |= binder.label_of(value)
+        elif unit is None or not unit[2]:
+            return None
+        named = best_named(self._fields_of_any(words), words, value)
         named = [field for field in named if self._may_hold(value, field)]
-        if not named or any(self._checker.states(field, value) for field in named):
+        turn = self._checker.turn_at(value.start)
+        if not any(field.counts_for(turn) for field in named) or len(named) > MOST_ALIKE:
             return None
-        if self._is_of_none(value, sentence):
+        if any(self._checker.states(field, value) for field in named):
             return None
-        if Slips.is_slip(value, named[0]) and not self._checker.index.is_prose:
-            return self._checker.found(value, "unsupported", "misread", named[0])
-        if self.comes_from_its_line(value) or _is_difference_in(value, (named[0].record,)):
-            return self._checker.found(value, "derived", "difference", named[0])
-        total = self._checker.workings.total_of(value, named[0].key)
-        if total is not None:  # `18 parcels delivered`, of several records
-            return self._checker.found(
-                value, "derived", total.rule, *total.fields, because=total.because
-            )
-        return self._checker.found(value, "misattributed", "binding", named[0])
+        if self._is_of_none(value, sentence) or self.comes_from_its_line(value):
+            return None
+        if outline.tells_a_change(value, sentence):
+            return None
+        if self._checker.workings.total_of(value, named[0].key) is not None:
+            return None
+        return self._checker.found(value, "unsupported", "value", named[0])
+
+    def _fields_of_any(self, words: frozenset[str]) -> list[Field]:
+        return [field for word in sorted(words) for field in self._by_stem.get(word, ())]
+
+    @once
+    def _by_stem(self) -> dict[str, list[Field]]:
+        """Numbers and what may be such, by the words of their keys."""
+        found: dict[str, list[Field]] = {}
+        for field in self._checker.index.tree.fields:
+            if field.number is not None:
+                for one in key_stems(field.key):
+                    known = found.setdefault(one, [])
+                    if len(known) <= MOST_ALIKE:
+                        known.append(field)
+        return found
+
+    def _is_labelled_as(self, value: Value, field: Field) -> bool:
+        """`Seats in economy: 8` is what it says, and no difference."""
+        binder = self._checker.binder
+        return binder.is_labelled(value) and binder.label_of(value).issuperset(key_stems(field.key))
 
     def _is_of_none(self, value: Value, sentence: Span) -> bool:
         """Worked out, set against something else, or of what is not offered."""

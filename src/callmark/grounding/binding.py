@@ -495,12 +495,12 @@ class Binder:
             for word in sorted(words)
             for field in self.fields_of(record).by_stem.get(word, ())[:NEAREST]
         ]
-        found = _best_named(inside, words, value)
+        found = best_named(inside, words, value)
         if found:
             return found
         above = {one.number: one for record in records for one in record.ancestors()}
         outside = [field for one in above.values() for field in one.fields[:MAX_FIELDS]]
-        return _best_named(outside, words, value)
+        return best_named(outside, words, value)
 
     def own_fields(
         self, record: ResultRecord, like: Sequence[Field], *, widely: bool
@@ -619,7 +619,7 @@ def _between(
     return found
 
 
-def _best_named(fields: Sequence[Field], words: frozenset[str], value: Value) -> list[Field]:
+def best_named(fields: Sequence[Field], words: frozenset[str], value: Value) -> list[Field]:
     best: dict[str, Field] = {}
     most = 0
     for field in fields:

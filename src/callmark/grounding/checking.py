@@ -24,7 +24,7 @@ from callmark.grounding.match import Said
 from callmark.grounding.mismatches import Mismatches
 from callmark.grounding.numbers import SCALE, decimal_text
 from callmark.grounding.quantifiers import IntroducedLists
-from callmark.grounding.reading import convert, dimension_of, read_otherwise, unit_called
+from callmark.grounding.reading import dimension_of, read_otherwise, unit_called
 from callmark.grounding.record_tree import (
     Field,
     RecordIndex,
@@ -45,7 +45,7 @@ _OF_SO_MANY = re.compile(r"\s(?:out )?of\s(?:[^\W\d_]+\s){0,3}\d[\d.,]*\s?([^\W\
 _OF = re.compile(r"\s(?:of|out of|von|der|de|des|sur|aus)\s", re.IGNORECASE)
 
 
-class StatementFinding(Frozen, frozen=True):
+class StatementFinding(Frozen, frozen=True, gc=True):
     """One statement and its label. `fields` are the leaves that it rests on, or that it should
     have; `because` names what was expected; `reach`: do two steps lead to it from short results?"""
 
@@ -172,6 +172,9 @@ class Checker:
             return self.found(value, "supported", "name", apart)
         if self._is_small(value):
             return self._small(value, sentence, fields, wrong)
+        if claims.is_decade(self.text, value):
+            years = claims.years_in(value, self.index)
+            return self.found(value, "rounded" if years else "unsupported", "value", *years)
         if fields:
             return self.bind(value, sentence, fields)
         if self.binder.is_whole_name(value):
@@ -221,6 +224,9 @@ class Checker:
             return self.found(value, "unchecked", "site")
         if value.kind in ("url", "email"):
             return self.found(value, "unsupported", "link")
+        ordinal = claims.find_ordinal(value, self.index)
+        if ordinal is not None and ordinal.counts_for(turn):
+            return self.found(value, "supported", "match", ordinal)
         if "".join(filter(str.isdecimal, value.text)) in self.index.numbers_of_keys:
             return self.found(value, "unchecked", "word")  # `residents_2023`
         if self.index.is_prose:
@@ -304,6 +310,7 @@ class Checker:
             or self._said(value, turn)
             or self._miscounted(value, sentence)
             or self._mismatches.find(value, near)
+            or self._attribution.find_unlike_any(value, sentence)
         )
         if found is not None:
             return found
@@ -369,15 +376,8 @@ class Checker:
         field = self.measures.converted(value, half)
         if field is not None and field.counts_for(turn):
             return self.found(value, "converted", "unit", field)
-        for one in self.workings.stated[-NEAR_STATED:]:  # `55 °F to 52 °F (13 °C to 11 °C)`
-            same = convert(one.readings[0], one.unit, value.unit) if one.unit else None
-            if (
-                same is not None
-                and one.unit != value.unit
-                and abs(same - value.readings[0]) <= half
-            ):
-                return self.found(value, "converted", "unit", because=f"{one.text} {one.unit}")
-        return None
+        pair = claims.find_pair(self.text, self.workings.stated[-NEAR_STATED:], value, half)
+        return self.found(value, "converted", "unit", because=pair) if pair else None
 
     def _in_scale(self, value: Value, turn: int | None) -> StatementFinding | None:
         """`$3.4 million`, where `claims_kusd` is 3420."""

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 from callmark.grounding.numbers import SCALE
-from callmark.grounding.reading import dimension_of
+from callmark.grounding.reading import convert, dimension_of
 from callmark.grounding.record_tree import Field, RecordIndex, key_words
 from callmark.grounding.spans import Outline, Span
 from callmark.grounding.text import SIGNS, once
@@ -30,7 +30,7 @@ _OWN_TEXT = re.compile(
 # `the 17:14 on line 9 is cancelled`, `size 8 boots`: which one, not how many
 _DESIGNATED = re.compile(
     r"\b(?:sizes?|line|route|bus|tram|train|platform|gate|room|suite|table|seat|row|flight|step"
-    r"|stage|round|phase|version|release|page|section|chapter|part|option|choice|item|ticket"
+    r"|stage|round|phase|version|release|page|passage|paragraph|section|chapter|part|option|choice|item|ticket"
     r"|case|number|no\.|nr\.|level|grade|tier|class|floor|zone|area|district|unit|lane|terminal"
     r"|building|block|box|slot|port|channel|lot|week|day|year|season|episode|figure|group|team|type"
     r"|größe|linie|gleis|zimmer|schritt|seite|stufe|nummer|woche|tag|teil|kapitel|taille|pointure"
@@ -298,6 +298,71 @@ def find_spelt_out(text: str, value: Value, index: RecordIndex, turn: int | None
                 if field.counts_for(turn) and not field.echo:
                     return field
     return None
+
+
+_DECADE = re.compile(r"[12]\d\d0")
+
+
+def is_decade(text: str, value: Value) -> bool:
+    """`the 1970s`"""
+    return (
+        text.startswith("s", value.end)
+        and _DECADE.fullmatch(value.text) is not None
+        and not text[value.end + 1 : value.end + 2].isalnum()
+    )
+
+
+def years_in(value: Value, index: RecordIndex) -> list[Field]:
+    """What has a year of that decade."""
+    first = value.readings[0]
+    near = index.between(first, first + 9 * SCALE)
+    found = [field for year in near[:10] for field in index.numbers[year][:1]]
+    decade = int(value.text)
+    for moments in index.moments.values() if not found else ():
+        found += [
+            field for moment, field in moments if moment.year and 0 <= moment.year - decade < 10
+        ]
+    return found[:1]
+
+
+def find_ordinal(value: Value, index: RecordIndex) -> Field | None:
+    """`40 years`, where it is the 40th anniversary."""
+    if value.kind != "number" or not value.text.isdecimal():
+        return None
+    parts = index.parts_of_texts
+    return next((parts[value.text + end] for end in _ORDINALS if value.text + end in parts), None)
+
+
+_ORDINALS = ("th", "st", "nd", "rd")
+_FIVE = 5 * SCALE
+
+
+def find_pair(text: str, stated: Sequence[Value], value: Value, half: int) -> str:
+    """The number before it that it is, in another unit: `55 °F to 52 °F (13 °C to 11 °C)`."""
+    for at, one in enumerate(stated):
+        unit = one.unit
+        if not unit and at + 1 < len(stated):  # `60-75°F`
+            is_range = _RANGE.fullmatch(text, one.end, stated[at + 1].start)
+            unit = stated[at + 1].unit if is_range else ""
+        if not unit or unit == value.unit:
+            continue
+        same = convert(one.readings[0], unit, value.unit)
+        within = max(half, _coarseness(text, one, value))
+        if same is not None and abs(same - value.readings[0]) <= within:
+            return f"{one.text} {unit}"
+    return ""
+
+
+_RANGE = re.compile(r"\s?(?:[-–—]|to|bis|a|à)\s?")
+
+
+def _coarseness(text: str, stated: Value, value: Value) -> int:
+    """Half of how coarsely degrees are converted beside the number that they are of: `60 °F
+    (15 °C)`, `350 °F (175 °C)`."""
+    between = text[stated.end : value.start]
+    if dimension_of(value.unit) != "heat" or len(between) > 40 or "(" not in between:
+        return 0
+    return _FIVE // 2 if value.readings[0] % _FIVE == 0 else SCALE
 
 
 def is_designated(text: str, start: int) -> bool:

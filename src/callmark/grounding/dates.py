@@ -84,6 +84,7 @@ _ISO = re.compile(
     r"(?:(?P<t>[T ])(?P<h>\d{2}):(?P<mi>\d{2})(?::(?P<s>\d{2})(?:[.,]\d+)?)?"
     r"(?P<off>Z|[+-]\d{2}:?\d{2})?)?(?!\d|:\d)"
 )
+_LISTED_MAY = re.compile(r"\.\s(?:May|March)\s[a-z]")
 _MONTH_DAY = re.compile(r"(?P<m>\d{2})-(?P<d>\d{2})(?!\d|[-/.]\d)")
 # Arabic sets a right-to-left mark before each separator.
 # `am 15.05.`: German writes day and month so.
@@ -251,7 +252,7 @@ def find_moments(text: str, locale: str | None = None) -> list[FoundMoment]:
     position = 0
     for digits in _DIGITS.finditer(text):
         start, end = digits.span()
-        if start < position or end - start > 4:
+        if start < position or end - start > 4 or _is_listed_may(text, start, end):
             continue
         # `07:00-09:30`: what a hyphen joins to a moment is one too, if it looks like one.
         is_second = bool(found) and start == position + 1 and text[position] in "-/"
@@ -267,6 +268,13 @@ def find_moments(text: str, locale: str | None = None) -> list[FoundMoment]:
             found += moments
             position = moments[-1].end
     return found
+
+
+def _is_listed_may(text: str, start: int, end: int) -> bool:
+    """`7. May reduce the risk`, the seventh of a list."""
+    if _LISTED_MAY.match(text, end) is None:
+        return False
+    return not text[text.rfind("\n", 0, start) + 1 : start].strip()
 
 
 def _one(moment: FoundMoment | None) -> tuple[FoundMoment, ...]:

@@ -115,7 +115,7 @@ class Served(Frozen, frozen=True):
 Scalar = str | int | float
 
 
-class Leaf(msgspec.Struct, eq=False):
+class Leaf(msgspec.Struct, eq=False, gc=False):
     """One leaf of one result."""
 
     served: Served

@@ -274,6 +274,11 @@ def _currency_before(match: re.Match[str]) -> str:
     )
 
 
+_DEGREES_OF = re.compile(
+    r"(?:degrees?|grad|grados?|degrés?)\s(?P<scale>celsius|fahrenheit|centigrade|[cf])"
+)
+
+
 @lru_cache(maxsize=1 << 12)
 def _named(name: str) -> str:
     if name in CURRENCIES or name in CODES:
@@ -285,6 +290,9 @@ def _named(name: str) -> str:
     if name in ("M", "H", "S", "G", "L", "an", "T"):
         return ""
     folded = re.sub(r"°\s", "°", name.casefold())
+    heat = _DEGREES_OF.fullmatch(folded)
+    if heat is not None:  # `26 degrees Celsius`
+        return f"°{heat['scale'][0].upper()}"
     return CURRENCY_NAMES.get(folded) or _NAMES.get(folded, "")
 
 

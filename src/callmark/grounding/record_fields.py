@@ -7,18 +7,27 @@ from collections.abc import Iterator
 from functools import lru_cache
 from itertools import islice
 
+from callmark.grounding.reading import unit_called
 from callmark.grounding.record_tree import Field, ResultRecord, key_stems, stem
 from callmark.grounding.text import once
 
 MAX_FIELDS = 400  # of the records that a value is said of; larger ones are not searched
-_QUANTITY = re.compile(r"[\d.,]+[ -]?(?P<unit>[^\W\d_]{1,12})")
+_QUANTITY = re.compile(r"[\d.,]+[ -]?(?P<unit>[^\W\d_]{1,12})(?P<what>(?: [^\W\d_]{2,12}){0,2})")
+
+
+@lru_cache(maxsize=1 << 12)
+def name_of_unit(word: str) -> str:
+    """`hr` and `hours` are one; of what is no unit, its stem."""
+    return unit_called(word) or stem(word)
 
 
 @lru_cache(maxsize=1 << 12)
 def _unit_in(text: str) -> str:
-    """The stem of `GB` in `8GB`."""
+    """That of `8GB` and `1TB SSD`; `6920 Market Street` has none."""
     found = _QUANTITY.fullmatch(text)
-    return "" if found is None else stem(found["unit"])
+    if found is None:
+        return ""
+    return unit_called(found["unit"]) if found["what"] else name_of_unit(found["unit"])
 
 
 class RecordFields:

@@ -163,7 +163,7 @@ class ResultRecord:
         return turn is None or self.served.turn is None or self.served.turn < turn
 
 
-class Field(Frozen, frozen=True):
+class Field(Frozen, frozen=True, gc=True):
     """One leaf. `echo`: it repeats an argument of its own call; `number` is that of its value."""
 
     record: ResultRecord

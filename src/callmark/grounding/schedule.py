@@ -5,14 +5,16 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from functools import lru_cache
 from typing import NamedTuple
 
-from callmark.grounding.dates import Moment
-from callmark.grounding.record_tree import Field, RecordTree, ResultRecord
+from callmark.grounding.dates import FoundMoment, Moment, find_moments
+from callmark.grounding.match import Said
+from callmark.grounding.record_tree import Field, RecordIndex, RecordTree, ResultRecord
 from callmark.grounding.spans import Outline, Span
+from callmark.grounding.text import once
 from callmark.grounding.values import Value
 
 DAY = 24 * 60
@@ -496,8 +498,6 @@ _AFTER = re.compile(rf"\s?(?:\(|,\s(?:an?\s)?)(?P<day>{_ANY})\.?(?=[),.;:!?]|\s*
 _BEFORE_TIME = re.compile(rf"(?<!\w)(?P<day>{_ANY}),?\s(?:at|um|a\slas|à)\s\*{{0,2}}$", re.I)
 _ENDS_DAY = re.compile(r"[*_]*(?:$|[,.;:)\n]|\s(?:at|um|ab|a\slas|à|from|von|[(–-]))")
 _NAMED_DAY = re.compile(rf"(?<!\w)(?:{_ANY})(?!\w)", re.I)
-YearsOf = Callable[[Moment], frozenset[int]]  # in which results know this day and month
-WeekdaysOf = Callable[[Value], frozenset[int]]  # of the dates that results know of such a day
 LONGEST = 22  # characters before a date that may name its day
 
 
@@ -514,39 +514,97 @@ class DayOfWeek(NamedTuple):
         return _NAMES[self.actual][1]
 
 
-def find_days(
-    text: str, values: Iterable[Value], years_of: YearsOf, weekdays_of: WeekdaysOf
-) -> Iterator[DayOfWeek]:
+class KnownDays:
+    """On which day of the week a date falls, by what results and user say of it."""
+
+    def __init__(self, index: RecordIndex, said: Said) -> None:
+        self._index, self._said = index, said
+
+    def of(self, moment: Moment) -> set[int]:
+        """Of a day without a year: as a result names it, else in the one year that is spoken of."""
+        if moment.year is not None:
+            years = frozenset((moment.year,))
+        else:
+            said = self._said.known()[1].get((moment.month, moment.day), ())
+            years = self._index.years_of(moment) or frozenset(
+                one.year for one, _ in said if one.year is not None
+            )
+        if not years and (told := self._told.get((moment.month, moment.day))):
+            return told
+        if not years and len(self._index.years) == 1:
+            years = frozenset(map(int, self._index.years))
+        days = (_day_of(year, moment.month or 0, moment.day or 0) for year in years)
+        return {day for day in days if day is not None}
+
+    def of_part(self, value: Value) -> frozenset[int]:
+        return self._index.weekdays_of(value)
+
+    @once
+    def _told(self) -> dict[tuple[int | None, ...], set[int]]:
+        """Months and days that stand beside their day of the week in a result."""
+        found: dict[tuple[int | None, ...], set[int]] = {}
+        for field in self._index.tree.fields:
+            text = field.value
+            if isinstance(text, str) and _NAMED_DAY.search(text):
+                for _, _, day, moments in _named_in(text, find_moments(text)):
+                    for one in moments[:1]:
+                        found.setdefault((one.month, one.day), set()).add(day)
+        return found
+
+
+def find_days(text: str, values: Iterable[Value], known: KnownDays) -> Iterator[DayOfWeek]:
     """Every date of the text that stands beside a day of the week and whose year is known, and
     what is no whole date: `Friday 27`, `on Monday at 18:20`."""
-    named_at = [found.start() for found in _NAMED_DAY.finditer(text)]
+    named_at = _places_of_days(text)
     if not named_at:
         return
+    whole = [one for one in values if one.kind == "moment" and _is_whole(one.moments)]
+    for start, end, named, moments in _named_in(text, whole):
+        possible = known.of(moments[0])
+        if len(possible) == 1:
+            yield DayOfWeek(start, end, named, min(possible))
     for value in values:
         window = max(0, value.start - LONGEST)
         is_beside = bisect_left(named_at, window) < bisect_left(named_at, value.start)
-        if value.kind != "moment" or not value.moments or not value.moments[0].has_day:
-            is_day = value.kind == "number" and value.text.isdecimal() and len(value.text) < 3
-            pattern = _BEFORE if is_day else _BEFORE_TIME
-            named = pattern.search(text[window : value.start]) if is_beside else None
-            if is_day and not _ENDS_DAY.match(text, value.end):
-                named = None  # `on Friday 27 guests arrive`
-            actual = weekdays_of(value) if named is not None else frozenset()
-            if named is not None and actual:
-                day = _DAYS[named["day"].casefold()]
-                is_one = day if day in actual else min(actual)
-                yield DayOfWeek(window + named.start(), value.end, day, is_one)
+        if not is_beside or (value.kind == "moment" and _is_whole(value.moments)):
             continue
-        before = _BEFORE.search(text[window : value.start]) if is_beside else None
-        found = before or _AFTER.match(text, value.end)
-        if found is None:
+        is_day = value.kind == "number" and value.text.isdecimal() and len(value.text) < 3
+        pattern = _BEFORE if is_day else _BEFORE_TIME
+        found = pattern.search(text[window : value.start])
+        if found is None or (is_day and not _ENDS_DAY.match(text, value.end)):
+            continue  # `on Friday 27 guests arrive`
+        actual = known.of_part(value)
+        if actual:
+            day = _DAYS[found["day"].casefold()]
+            yield DayOfWeek(
+                window + found.start(), value.end, day, day if day in actual else min(actual)
+            )
+
+
+def _places_of_days(text: str) -> list[int]:
+    return [found.start() for found in _NAMED_DAY.finditer(text)]
+
+
+def _is_whole(moments: Sequence[Moment]) -> bool:
+    return bool(moments) and moments[0].has_day
+
+
+def _named_in(
+    text: str, dates: Iterable[Value | FoundMoment]
+) -> Iterator[tuple[int, int, int, Sequence[Moment]]]:
+    """Start and end of every whole date with the day of the week beside it."""
+    named_at = _places_of_days(text)
+    for one in dates:
+        if not _is_whole(one.moments):
             continue
-        possible = _possible_weekdays(value.moments[0], years_of)
-        if len(possible) != 1:
-            continue
-        start = window + before.start() if before else value.start
-        end = value.end if before else found.end("day")
-        yield DayOfWeek(start, end, _DAYS[found["day"].casefold()], possible.pop())
+        window = max(0, one.start - LONGEST)
+        is_beside = bisect_left(named_at, window) < bisect_left(named_at, one.start)
+        before = _BEFORE.search(text[window : one.start]) if is_beside else None
+        found = before or _AFTER.match(text, one.end)
+        if found is not None:
+            start = window + before.start() if before else one.start
+            end = one.end if before else found.end("day")
+            yield start, end, _DAYS[found["day"].casefold()], one.moments
 
 
 def weekdays_in(text: str) -> Iterator[tuple[int, int, int]]:
@@ -555,15 +613,6 @@ def weekdays_in(text: str) -> Iterator[tuple[int, int, int]]:
         if len(found[0]) < 5 and found[0].islower():
             continue  # the sun, and who sat in it
         yield found.start(), found.end(), _DAYS[found[0].casefold()]
-
-
-def _possible_weekdays(moment: Moment, years_of: YearsOf) -> set[int]:
-    known = years_of(moment) if moment.year is None else (moment.year,)
-    return {
-        day
-        for year in known
-        if (day := _day_of(year, moment.month or 0, moment.day or 0)) is not None
-    }
 
 
 @lru_cache(maxsize=1024)

@@ -428,14 +428,13 @@ class Outline:
     def is_formula(self, value: Value) -> bool:
         """Does it stand in mathematics or code, which state nothing unless it is framed?"""
         at = bisect_right(self.formulas, (value.start, len(self.text))) - 1
-        is_framed = _FRAMED.search(self.text, max(0, value.start - 9), value.start)
-        return at >= 0 and value.start < self.formulas[at][1] and not is_framed
+        is_inside = at >= 0 and value.start < self.formulas[at][1]
+        return is_inside and not _FRAMED.search(self.text, max(0, value.start - 9), value.start)
 
     @once
     def formulas(self) -> list[Span]:
-        if not any(sign in self.text for sign in _OF_FORMULAS) or not _MAY_BE_FORMULA.search(
-            self.text
-        ):
+        text = self.text
+        if not (any(sign in text for sign in _OF_FORMULAS) and _MAY_BE_FORMULA.search(text)):
             return []
         return [found.span() for found in _FORMULA.finditer(self.text)]
 

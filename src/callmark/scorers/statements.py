@@ -11,7 +11,6 @@ from callmark.grounding.baseless import FEWEST_LOOSE, find_baseless
 from callmark.grounding.binding import Binder, Mention
 from callmark.grounding.checking import Checker, Named, StatementFinding
 from callmark.grounding.comparing import find_wrong_ways
-from callmark.grounding.dates import Moment
 from callmark.grounding.deeds import (
     DEED_ENDINGS,
     DEED_WORDS,
@@ -41,7 +40,14 @@ from callmark.grounding.record_tree import (
     stem,
 )
 from callmark.grounding.rows import findings_of_rows
-from callmark.grounding.schedule import DAY_KEYS, WEEKDAYS, find_days, schedules_of, wrong_hours
+from callmark.grounding.schedule import (
+    DAY_KEYS,
+    WEEKDAYS,
+    KnownDays,
+    find_days,
+    schedules_of,
+    wrong_hours,
+)
 from callmark.grounding.siblings import SiblingNames, has_measured_table
 from callmark.grounding.spans import Outline, Span, is_denied_value
 from callmark.grounding.states import STATE_WORDS, KindFields, StateFields
@@ -304,14 +310,7 @@ def _tell_nearest(
 def _check_weekdays(
     reading: TrialReading, index: RecordIndex, values: list[Value]
 ) -> Iterator[StatementFinding]:
-    only = frozenset(map(int, index.years)) if len(index.years) == 1 else frozenset()
-
-    def years_of(moment: Moment) -> frozenset[int]:
-        said = reading.said.known()[1].get((moment.month, moment.day), ())
-        years = frozenset(one.year for one, _ in said if one.year is not None)
-        return index.years_of(moment) or years or only
-
-    for day in find_days(reading.text, values, years_of, index.weekdays_of):
+    for day in find_days(reading.text, values, KnownDays(index, reading.said)):
         if day.named == day.actual:
             yield StatementFinding(day.start, day.end, "derived", "weekday")
         else:

@@ -43,6 +43,50 @@ def test_what_is_measured_in_something_else(answer, results, flagged):
     assert [text for text, label, _ in statements(answer, results) if label in FLAGS] == flagged
 
 
+LAPTOPS = {
+    "6017": {"item_id": "6017636844", "options": {"ram": "32GB", "storage": "1TB SSD"}},
+    "9844": {"item_id": "9844888101", "options": {"ram": "8GB", "storage": "512GB SSD"}},
+}
+EARBUDS = {
+    "1646": {"item_id": "1646531091", "options": {"battery life": "6 hours"}},
+    "8555": {"item_id": "8555936349", "options": {"battery life": "8 hours"}},
+}
+TRIP = {"reservation_id": "4OG6T3", "total_baggages": 1, "nonfree_baggages": 0}
+
+
+@pytest.mark.parametrize(
+    ("answer", "results", "flagged"),
+    [
+        ("Item 6017636844 has 32 GB RAM and a 1 TB SSD.", LAPTOPS, []),
+        ("Item 6017636844 has 32 GB RAM and a 3 TB SSD.", LAPTOPS, ["3"]),
+        ("Item 6017636844 (32GB RAM, 3TB SSD)", LAPTOPS, ["3"]),
+        ("Item 1646531091 has a 6 hr battery.", EARBUDS, []),
+        ("Item 1646531091 has a 5 hr battery.", EARBUDS, ["5"]),
+        ("Item 1646531091 will arrive in 5 hours.", EARBUDS, []),
+        ("Your reservation 4OG6T3:\n- **Baggage:** 1 total, 0 non-free", TRIP, []),
+        ("Your reservation 4OG6T3:\n- **Baggage:** 1 total, 4 non-free", TRIP, ["4"]),
+        ("It is sold at 6920 Market Street.", {"address": "6920 Market Street", "id": "x1"}, []),
+    ],
+)
+def test_small_numbers_with_a_unit_are_those_of_their_record(answer, results, flagged):
+    for prompt in ("Please look it up.", "I want 3, 4 or 5 of them."):
+        found = statements(answer, results, prompt=prompt)
+        assert [text for text, label, _ in found if label in FLAGS] == flagged
+
+
+def test_a_label_that_names_its_field_is_no_difference():
+    seats = {"flight": "HAT175", "available_seats": {"economy": 2, "business": 10}}
+    told = "- **Flight:** HAT175\n- **Available seats in economy:** {}"
+    assert not [one for one in statements(told.format(2), seats) if one[1] in FLAGS]
+    assert ("8", "unsupported", "value") in statements(told.format(8), seats)
+
+
+def test_what_nothing_of_that_name_has():
+    told = "Your trip:\n- **Baggage:** 1 total, 4 non-free"
+    assert ("4", "unsupported", "value") in statements(told, TRIP)
+    assert ("4", "user_said", "said") in statements(told, TRIP, prompt="I have 4 bags.")
+
+
 def test_a_currency_that_the_user_named_is_not_foreign():
     answer = "Both come to $1,200 in all."
     assert ("1,200", "unit_mismatch", "unit") in statements(answer, BOOKINGS)

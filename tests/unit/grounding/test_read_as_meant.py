@@ -66,3 +66,32 @@ TRAMS = [{"line": str(at), "cancelled": at == 4} for at in range(4, 8)]
 def test_what_is_read_as_it_is_meant(answer, results, flagged):
     found = statements(answer, results)
     assert [text for text, label, _ in found if label in FLAGS] == flagged
+
+
+TEXT = (
+    "The alert comes on Wednesday, Oct. 4, and is a test. It was bad in Los Angeles in 1979. This"
+    " is the 40th anniversary of the war. The average high is 79 degrees, the low only 56. Bake it"
+    " at 350 degrees. It may reduce the risk."
+)
+
+
+@pytest.mark.parametrize(
+    ("answer", "flagged"),
+    [
+        ("The test is on Wednesday, October 4th.", []),
+        ("The test is on Thursday, October 4th.", ["Thursday, October 4th"]),
+        ("6. Can help\n7. May reduce the risk", []),
+        ("It was on 7. May 1966.", ["7. May 1966"]),
+        ("It was bad in the 1970s.", []),
+        ("It was bad in the 1990s.", ["1990"]),
+        ("The war has lasted 40 years.", []),
+        ("The war has lasted 50 years.", ["50"]),
+        ("The low is 56 degrees Fahrenheit (13 degrees Celsius).", []),
+        ("The low is 56 degrees Fahrenheit (19 degrees Celsius).", ["19"]),
+        ("Bake it at 350°F (175°C).", []),
+        ("Bake it at 350°F (195°C).", ["195"]),
+    ],
+)
+def test_prose_as_it_is_meant(answer, flagged):
+    found = statements(answer, {"passages": TEXT})
+    assert [text for text, label, _ in found if label in FLAGS] == flagged
