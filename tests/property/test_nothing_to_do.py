@@ -18,11 +18,12 @@ from callmark.grounding.naming import _CAPITAL, NAMES, TITLED, GivenNames, Known
 from callmark.grounding.polar_keys import root
 from callmark.grounding.polarity import PolarFields
 from callmark.grounding.quantifiers import AMOUNT_WORDS, Amounts
-from callmark.grounding.ranking import Ranks, Tallies
+from callmark.grounding.ranking import Ranks
 from callmark.grounding.record_tree import RecordIndex, RecordTree
 from callmark.grounding.siblings import SiblingNames
 from callmark.grounding.spans import _BREAK, _END, _PROPOSED, Outline, around
 from callmark.grounding.states import _STATES, _match_state
+from callmark.grounding.tallies import Tallies
 from callmark.grounding.text import (
     ByteOffsets,
     blank_signs,

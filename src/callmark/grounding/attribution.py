@@ -34,6 +34,7 @@ from callmark.grounding.record_tree import (
 from callmark.grounding.spans import Span
 from callmark.grounding.text import once
 from callmark.grounding.values import Value, decimals_of
+from callmark.grounding.workings import FEW_NUMBERS
 
 if TYPE_CHECKING:
     from callmark.grounding.checking import Checker, StatementFinding
@@ -353,6 +354,16 @@ class Attribution:
         """`Seats in economy: 8` is what it says, and no difference."""
         binder = self._checker.binder
         return binder.is_labelled(value) and binder.label_of(value).issuperset(key_stems(field.key))
+
+    def is_other_share(self, value: Value) -> bool:
+        """Worked out in a way that no rule follows: no leaf states a share, and no share of the
+        answer could be followed."""
+        checker = self._checker
+        if not value.form.percent or len(checker.index.numbers) <= FEW_NUMBERS:
+            return False
+        if checker.measures.has_shares:
+            return False
+        return not any(one.form.percent for one in checker.remembered)
 
     def _is_of_none(self, value: Value, sentence: Span) -> bool:
         """Worked out, set against something else, or of what is not offered."""

@@ -85,7 +85,7 @@ class Checker:
         self.binder = binder
         self.said = said
         self.turn_at = turn_at
-        self._remembered: list[Value] = []  # numbers that later ones may be worked out from
+        self.remembered: list[Value] = []  # numbers that later ones may be worked out from
         self._told: list[tuple[int, ResultRecord]] = []
         self.failed, self._named = failed, named
         self._worked_out: dict[int, StatementFinding] = {}
@@ -115,7 +115,7 @@ class Checker:
     def workings(self) -> FurtherWorkings:
         given = (self.outline, self.values, self.index, self.binder, self.said, self.turn_at)
         workings = FurtherWorkings(*given, self._things)
-        for value in self._remembered:
+        for value in self.remembered:
             workings.remember(value)
         workings.told = self._told
         return workings
@@ -147,7 +147,7 @@ class Checker:
             yield finding
 
     def _remember(self, value: Value) -> None:
-        self._remembered.append(value)
+        self.remembered.append(value)
         workings: FurtherWorkings | None = self.__dict__.get("workings")
         if workings is not None:
             workings.remember(value)
@@ -172,7 +172,7 @@ class Checker:
             return self.found(value, "supported", "name", apart)
         if self._is_small(value):
             return self._small(value, sentence, fields, wrong)
-        if claims.is_decade(self.text, value):
+        if self.text.startswith("s", value.end) and claims.is_decade(self.text, value):
             years = claims.years_in(value, self.index)
             return self.found(value, "rounded" if years else "unsupported", "value", *years)
         if fields:
@@ -182,7 +182,7 @@ class Checker:
         return (
             self._converted(value, turn)
             or self._in_scale(value, turn)
-            or self._mismatches.find_in_another_unit(value, wrong, turn)
+            or self._in_another_unit(value, wrong, turn)
             or self._reread(value, turn)
             or self._rounded(value, sentence)
             or self._ending(value, turn)
@@ -192,15 +192,15 @@ class Checker:
             or self._said(value, turn)
             or self._implied(value, sentence)
             or self._implied_elsewhere(value, sentence)
-            or self._mismatches.find(
+            or self._mismatched(
                 value, [one for one in wrong if self.measures.may_be_meant(value, one)]
             )
             or self._identifier(value, sentence)
             or self._not_claimed(value, sentence)
             or self._implied(value, sentence, in_two=True)
             or self._of_few(value)
-            or self._mismatches.find(value, wrong)
-            or self._mismatches.find_nearly(value, sentence)
+            or self._mismatched(value, wrong)
+            or self._nearly(value, sentence)
             or self._miscounts_many(value, sentence)
             or self._unsupported(value)
         )
@@ -242,9 +242,11 @@ class Checker:
         is_open = not is_tied and len(self.index.numbers) > claims.FEW
         if is_open and claims.may_be_worked_out(self.text, sentence, value):
             return self.found(value, "unchecked", "worked out")
-        if value.start in self.workings.unclear or self._is_other_share(value):
-            return self.found(value, "unchecked", "worked out")
-        if claims.is_reckoned_by_clock(self.text, value, self.index):
+        if (
+            value.start in self.workings.unclear
+            or self._attribution.is_other_share(value)
+            or claims.is_reckoned_by_clock(self.text, value, self.index)
+        ):
             return self.found(value, "unchecked", "worked out")
         is_copied = not (claims.is_hedged(self.text, value) or claims.is_year(self.text, value))
         near = self._slips.leaf_near(value, turn) if is_copied else None
@@ -253,15 +255,6 @@ class Checker:
         own = self._slips.leaf_of(value, subject) if is_copied and subject is not None else []
         found = self.found(value, "unsupported", "value", *own)
         return found._replace(reach=lambda: is_within_reach(value, self.measures.held))
-
-    def _is_other_share(self, value: Value) -> bool:
-        """Worked out in a way that no rule follows: no leaf states a share, and no share of the
-        answer could be followed."""
-        if not value.form.percent or len(self.index.numbers) <= FEW_NUMBERS:
-            return False
-        if self.measures.has_shares:
-            return False
-        return not any(one.form.percent for one in self._remembered)
 
     def _is_small(self, value: Value) -> bool:
         return is_small(value) and not self.workings.is_money(value)
@@ -304,12 +297,12 @@ class Checker:
         near = [one for one in near if one.number is not None or len(str(one.value)) < LONG_TEXT]
         found = (
             self._converted(value, turn)
-            or self._mismatches.find_in_another_unit(value, wrong, turn)
+            or self._in_another_unit(value, wrong, turn)
             or self._miscounted(value, sentence, fewer=False)
             or self._size(value, letters, fields, turn)
             or self._said(value, turn)
             or self._miscounted(value, sentence)
-            or self._mismatches.find(value, near)
+            or self._mismatched(value, near)
             or self._attribution.find_unlike_any(value, sentence)
         )
         if found is not None:
@@ -396,6 +389,18 @@ class Checker:
             return bound
         return self.found(value, "converted", "unit", *(bound.fields or fields)[:1])
 
+    def _in_another_unit(
+        self, value: Value, wrong: Sequence[Field], turn: int | None
+    ) -> StatementFinding | None:
+        return self._mismatches.find_in_another_unit(value, wrong, turn) if wrong else None
+
+    def _mismatched(self, value: Value, wrong: Sequence[Field]) -> StatementFinding | None:
+        return self._mismatches.find(value, wrong) if wrong else None
+
+    def _nearly(self, value: Value, sentence: Span) -> StatementFinding | None:
+        noted: Mismatches | None = self.__dict__.get("_mismatches")
+        return None if noted is None else noted.find_nearly(value, sentence)
+
     def _reread(self, value: Value, turn: int | None) -> StatementFinding | None:
         window = self.index.window_at(value) if value.kind == "moment" else None
         if window is not None and window.counts_for(turn):
@@ -416,7 +421,7 @@ class Checker:
             return self._in_scale(other, turn)
         fields, wrong = self.measures.in_its_unit(other, stating)
         if not fields:
-            return self._mismatches.find(value, wrong)
+            return self._mismatched(value, wrong)
         return self.found(value, "supported", "reread", *fields[:3])
 
     def _rounded(self, value: Value, sentence: Span) -> StatementFinding | None:
@@ -431,7 +436,8 @@ class Checker:
         for number, fields in finer:
             exact = value._replace(readings=(number,))
             fields, wrong = self.measures.in_its_unit(exact, fields)
-            self._mismatches.note(exact, wrong)
+            if wrong:
+                self._mismatches.note(exact, wrong)
             alike = [one for one in fields if self.measures.is_of_its_kind(value, one)]
             alike = alike or [one for one in fields if self.measures.is_by_custom(one, value.unit)]
             linked = fields if is_clear else alike or self.binder.linked(value, fields, sentence)
@@ -496,7 +502,7 @@ class Checker:
             if worked := self._implied(value, sentence, in_two=True):
                 return worked
             self.workings.rough.add(value.start)
-            mismatch = self._mismatches.find_nearly(value, sentence)
+            mismatch = self._nearly(value, sentence)
             return mismatch or self.found(value, "unchecked", "rough")
         if self.workings.is_filtered(value):
             return self.found(value, "unchecked", "some of them")

@@ -1,33 +1,29 @@
-"""Ranks and tallies: which record is the cheapest, the latest, the only one; how many of a list are
-so. Each is counted in the results themselves."""
+"""Ranks: which record is the cheapest, the latest, the only one, by the results themselves."""
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
 from callmark.grounding import field_words
 from callmark.grounding.binding import Binder, Mention
-from callmark.grounding.claims import is_designated
 from callmark.grounding.numbers import SCALE
 from callmark.grounding.reading import read_leaf
 from callmark.grounding.record_tree import (
     Field,
     RecordTree,
     ResultRecord,
-    key_stems,
     key_words,
-    stem,
 )
-from callmark.grounding.siblings import words_of_name
 from callmark.grounding.spans import Outline, Span
-from callmark.grounding.text import NUMBER_WORDS, SIGNS, Frozen, fold, once
+from callmark.grounding.text import find_at, number_in_words
 from callmark.grounding.values import Value
 
 MOST_RANKED = 200  # of a list that is ranked
+MOST_OF_ONE = 6  # places in which one thing stands
 MOST_CLAIMS = 40  # superlatives of one answer that are looked at
 MOST_FIELDS = 40  # of one record
 _LONGEST_TEXT = 40
@@ -133,17 +129,6 @@ def _begins_rank(word: str) -> bool:
     return _BEGINS.fullmatch(word) is not None
 
 
-def _find_at(pattern: re.Pattern[str], text: str, places: Iterable[int]) -> Iterator[re.Match[str]]:
-    """As `finditer` does, where a match can begin at these places only: to try a long pattern at
-    each character costs as much as all other rules."""
-    end = 0
-    for place in places:
-        found = pattern.match(text, place) if place >= end else None
-        if found is not None:
-            end = found.end()
-            yield found
-
-
 _NOUN = re.compile(r"[-\s*]+((?:[^\W\d_][\w.%-]*\s?){1,3})")
 # `the second cheapest`, `one of the cheapest`, `at most`, `almost the cheapest`.
 _NOT_FIRST = re.compile(
@@ -166,12 +151,17 @@ _NARROWED = re.compile(
     r"|more than|for"
     r"|after|before|until|still|mit|ohne|unter|über|con|sin|bajo|que|avec|sans|sous|qui|pour"
     r"|para|für"
-    r"|if|ever|possible|available|when|where|per|ago|average|mean|at your)\b",
+    r"|if|ever|possible|when|where|per|ago|average|mean|at your)\b",
     re.IGNORECASE,
 )
 _IT = re.compile(
     r"\b(?:it|its|it['’]s|there|es|er|sie|esta?|este|il|elle|c['’]est)\b", re.IGNORECASE
 )
+_VARIANT = re.compile(
+    r"\b(?:variant|model|version|configuration|colou?r|size|style|replacement)s?\b", re.IGNORECASE
+)
+# Up to where it is said which one it is: `variant of the same lamp` of `… is item 17`.
+_PHRASE = re.compile(r"(?:(?!\b(?:is|are|was|were|would|would be)\b)[^.,;:(!?\n—–]){0,60}")
 # No noun follows that would say what is ranked.
 _ALONE = re.compile(r"[*_]*\s*(?:[,.;:)!]|$|\n|(?:of|in|among|so far|von|de|del|du|des)\b)")
 _BLANK = re.compile(r"\n\s*\n")
@@ -211,7 +201,7 @@ class Ranks:
         if not self._groups:
             return
         places = outline.places_of(set(filter(_begins_rank, outline.words)))
-        for count, found in enumerate(_find_at(_RANK, outline.text, places)):
+        for count, found in enumerate(find_at(_RANK, outline.text, places)):
             if count >= MOST_CLAIMS:
                 return
             wrong = self._judge(outline, binder, found, turn_at(found.start()))
@@ -227,9 +217,32 @@ class Ranks:
             return None
         superlative = _SUPERLATIVES[found.lastgroup or ""]
         place = Value(found.start(), found.end(), "quote", found[0])
-        record = self._record_of(binder, place, sentence)
-        if record is None or not record.counts_for(turn):
-            return None
+        noun = _NOUN.match(text, found.end())
+        wrong: WrongRank | None = None
+        phrase = _PHRASE.match(text, found.end())
+        for record in self._records_of(binder, place, sentence, turn):
+            if phrase is not None and _are_unlike(phrase[0], record, self._groups[record.number]):
+                return None
+            columns = self._paths(outline, found, record)
+            if not columns:
+                return None
+            sets = self._sets_of(outline, record)
+            if noun is not None:
+                sets = _narrowed(sets, self._groups[record.number], record, noun[1])
+            among = _AMONG.match(text, found.end(), sentence[1])
+            if number := among and number_in_words(among["number"]):
+                sets = [one for one in sets if len(one) == number] or sets
+            judged = _deserved(found.span(), record, columns, sets, superlative.is_most)
+            if judged is None:
+                return None  # one thing may stand in several results, and may deserve it in one
+            wrong = wrong or judged
+        return wrong
+
+    def _paths(
+        self, outline: Outline, found: re.Match[str], record: ResultRecord
+    ) -> Sequence[_Path]:
+        """The columns in which the record may be the first."""
+        text, superlative = outline.text, _SUPERLATIVES[found.lastgroup or ""]
         noun = _NOUN.match(text, found.end())
         words = superlative.words
         if not words and noun is not None:
@@ -239,18 +252,16 @@ class Ranks:
         if measure is not None:
             columns = [one for one in columns if measure[1].casefold() in key_words(one[1])]
         if "duration" in words and any(map(_is_distance, record.fields)):
-            return None  # the fastest ran the furthest in his time
+            return []  # the fastest ran the furthest in his time
         if not columns and not superlative.words and _ALONE.match(text, found.end()):
             columns = list(self._stated(outline, found, record))
-        among = _AMONG.match(text, found.end(), sentence[1])
-        number = among and _number_of(among["number"])
-        sets = self._compared.get(record.number) if columns else []
-        if sets is None:
-            sets = self._sets(outline, record, self._groups[record.number])
-            self._compared[record.number] = sets
-        if number:
-            sets = [one for one in sets if len(one) == number] or sets
-        return _deserved(found.span(), record, columns, sets, superlative.is_most)
+        return columns
+
+    def _sets_of(self, outline: Outline, record: ResultRecord) -> list[list[ResultRecord]]:
+        if record.number not in self._compared:
+            found = self._sets(outline, record, self._groups[record.number])
+            self._compared[record.number] = found
+        return self._compared[record.number]
 
     def _stated(
         self, outline: Outline, found: re.Match[str], record: ResultRecord
@@ -266,14 +277,20 @@ class Ranks:
             if field.number is not None and abs(field.number) in readings:
                 yield above, field.key
 
-    def _record_of(self, binder: Binder, place: Value, sentence: Span) -> ResultRecord | None:
+    def _records_of(
+        self, binder: Binder, place: Value, sentence: Span, turn: int | None
+    ) -> Sequence[ResultRecord]:
+        """What the superlative is said of, wherever it stands in the results so far."""
         subject = binder.subject_of(place, sentence)
         if subject is None or subject.inherited:
-            return None
+            return ()
         if subject.distant and not _IT.search(binder.text, sentence[0], place.start):
-            return None
-        records = [one for one in subject.records if one.number in self._groups]
-        return records[0] if len(records) == 1 else None
+            return ()
+        ranked = [one for one in subject.records if one.number in self._groups]
+        records = [one for one in ranked if one.counts_for(turn)]
+        shared = set[str].intersection(*(set(one.names) for one in records)) if records else ()
+        is_one = len(records) == 1 or bool(shared)
+        return records if is_one and len(records) <= MOST_OF_ONE else ()
 
     def _sets(
         self, outline: Outline, record: ResultRecord, group: list[ResultRecord]
@@ -342,6 +359,38 @@ def _deserved(
             other = best[0] if is_most is False else best[1]
             first = first or WrongRank(*span, own[1], other[1])
     return first
+
+
+def _narrowed(
+    sets: Sequence[list[ResultRecord]],
+    group: Sequence[ResultRecord],
+    record: ResultRecord,
+    noun: str,
+) -> list[list[ResultRecord]]:
+    """`the cheapest green variant`: those that are green, too."""
+    words = noun.casefold().split()
+    for like in _plain_fields(record):
+        value = like[1].value
+        if isinstance(value, str) and value.isalpha() and value.casefold() in words:
+            alike = [one for one in group if _holds(one, like)]
+            others = _plain_fields(record)
+            return [alike, *([one for one in alike if _holds(one, each)] for each in others)]
+    return list(sets)
+
+
+def _are_unlike(phrase: str, record: ResultRecord, group: Sequence[ResultRecord]) -> bool:
+    """`the cheapest lamp`, `the cheapest variant of the lamp`: not of all that was ordered."""
+    names = {_kind_name(one) for one in group}
+    if len(names) < 2:
+        return False
+    own = _kind_name(record)
+    return _VARIANT.search(phrase) is not None or (own != "" and own in phrase.casefold())
+
+
+def _kind_name(record: ResultRecord) -> str:
+    """What it is called, by words."""
+    named = (name for name in record.names if not any(map(str.isdecimal, name)))
+    return next(named, "").casefold()
 
 
 def _blocks(text: str) -> Iterator[Span]:
@@ -432,264 +481,3 @@ def _holds(record: ResultRecord, like: tuple[str, Field]) -> bool:
         for one in near
         for field in one.fields[:MOST_FIELDS]
     )
-
-
-MOST_COUNTED = 2000  # of a list that is counted
-MOST_COLUMNS = 300  # of all lists; which of more is meant?
-MOST_KINDS = 12  # texts under one key that are kinds of something
-LONGEST = 30  # characters of such a text
-_NUMBER_WORDS = frozenset(NUMBER_WORDS) - {"dozen"}
-_DIGITS = re.compile(r"\d\d*(?=\s)")
-_NUMBER = "|".join(sorted(_NUMBER_WORDS, key=len, reverse=True))
-_OF_SO_MANY = re.compile(
-    r"\b(?:out\s)?of\s(?:the|his|her|its|their|your|our|my|those|these)\s$", re.IGNORECASE
-)
-_TALLY = re.compile(
-    rf"(?<![\w.,{SIGNS}–-])(?P<number>\d{{1,3}}|{_NUMBER})\s+"
-    r"(?P<of>of\s+(?:the|these|those|them|your|our|my|his|her|its|their|all)\s+(?:(?P<all>\d{1,3}|[^\W\d_]+)\s+)?)?"
-    r"(?:[^\W\d_]+\s+){0,2}?"
-    r"(?P<verb>have|has|are|is|were|was|offers?|includes?|allows?|provides?|accepts?|come with)\s+"
-    r"(?P<rest>[^,.;:()!?\n–—]{2,60})",
-    re.IGNORECASE,
-)
-_OUT_OF = re.compile(
-    r"\bof (?:the|these|all|your|his|her|its|their) (\d{1,3}|[^\W\d_]+)\b", re.IGNORECASE
-)
-_NOT = re.compile(r"(?:no|not|without)\b\s*", re.IGNORECASE)
-_ADVERBS = re.compile(
-    r"(?:(?:currently|now|still|already|also|both|all|actually|marked|listed|as|in|a|an|the)\s+)*",
-    re.I,
-)
-_LIMITED = re.compile(
-    r"\b(?:under|over|above|below|within|more|less|than|at|between|and|or|but|only|from|for|to"
-    r"|by|if"
-    r"|with|that|which|per|either)\b|\d",
-    re.IGNORECASE,
-)
-# `- **Delivered:** 17`, and `17 delivered orders`.
-_LABEL = re.compile(
-    r"^[\s>*•‣|+–-]*(?P<label>[^\W\d_][^:|\n*]{1,30}?)[*_]*(?::|\|)[*_]*\s*(?P<number>\d{1,3})"
-    r"(?=\s*(?:$|\(|[.,](?!\d)|\|\s*$))",
-    re.MULTILINE,
-)
-# `19 running, 3 stopped`, `17 are closed, 9 in progress`
-_COUNTED_AS = re.compile(
-    rf"(?<![\w.,{SIGNS}-])(?P<number>\d{{1,3}}|{_NUMBER})\s+(?:(?:are|is|were|was|in|on|sind|ist|waren|im"
-    r"|están|son|en|sont|est)\s){0,2}(?P<label>[^\W\d_][\w-]+(?:\s[^\W\d_][\w-]+){0,2})",
-    re.IGNORECASE,
-)
-_LABELLED = re.compile(r"[:|][*_]*\s*\d")
-_KIND_OF = re.compile(
-    rf"(?<![\w.,{SIGNS}-])(?P<number>\d{{1,3}}|{_NUMBER})\s+(?P<label>[^\W\d_][\w-]+(?:\s[\w-]+)?)\s+"
-    r"(?P<noun>[^\W\d_]{3,})",
-    re.IGNORECASE,
-)
-_MORE = 2  # words beside those of the key
-
-
-class WrongTally(NamedTuple):
-    """From `start` to `end` the number; `counted` of the `total` records are so, as `field` is."""
-
-    start: int
-    end: int
-    counted: int
-    total: int
-    field: Field
-
-
-class _Column(Frozen, frozen=True):
-    """Under one key of one list: how many records say what."""
-
-    records: int
-    counts: dict[str, tuple[int, Field]]  # `true`, `false`, or a text in lower case
-
-
-class Tallies:
-    def __init__(self, tree: RecordTree) -> None:
-        self._tree = tree
-
-    @once
-    def _columns(self) -> dict[str, list[_Column]]:
-        """By key; those of objects that a record holds are its own."""
-        found: dict[str, list[_Column]] = {}
-        for group in self._tree.groups:
-            if len(group) <= MOST_COUNTED:
-                for key, column in _columns_of(group).items():
-                    found.setdefault(key, []).append(column)
-        return found if sum(map(len, found.values())) <= MOST_COLUMNS else {}
-
-    def wrong_in(self, outline: Outline) -> Iterator[WrongTally]:
-        words = _NUMBER_WORDS & outline.words
-        digits = [one.start() for one in _DIGITS.finditer(outline.text)]
-        places = sorted((*digits, *outline.places_of(words)))
-        colons = [one.start() for one in _LABELLED.finditer(outline.text)]
-        lines = dict.fromkeys(outline.text.rfind("\n", 0, at) + 1 for at in colons)
-        tallies = list(_find_at(_TALLY, outline.text, places))
-        places = [at for at in places if not is_designated(outline.text, at)]
-        kinds = [
-            *_find_at(_LABEL, outline.text, lines),
-            *_find_at(_KIND_OF, outline.text, places),
-        ]
-        counted = list(_find_at(_COUNTED_AS, outline.text, places))
-        if not tallies and not any(self._may_be_kind(one["label"]) for one in (*kinds, *counted)):
-            return
-        for found in tallies:
-            sentence = outline.sentence_at(found.start())
-            at = found.start("number")
-            if _OF_SO_MANY.search(outline.text[max(0, at - 24) : at]):
-                continue  # `two of his four vaccines`: four is all that there are
-            if is_designated(outline.text, at):
-                continue
-            if not outline.is_proposed(sentence):
-                wrong = self._judge(outline.text, found, sentence[0])
-                if wrong is not None:
-                    yield wrong
-
-        if not self._kinds:
-            return
-        for found in kinds:
-            wrong = self._kind(found)
-            line = outline.line_at(found.start("number"))
-            if outline.text.count("|", line.start, line.end) > 3:
-                continue  # what a column of a table counts, its head says
-            if wrong is not None and not outline.is_proposed(outline.sentence_at(wrong.start)):
-                yield wrong
-        yield from self._wrong_among(outline, counted)
-
-    def _may_be_kind(self, label: str) -> bool:
-        """Does some short text of the results begin with its first word?"""
-        return not self._first_words.isdisjoint(words_of_name(label)[:1])
-
-    @once
-    def _first_words(self) -> frozenset[str]:
-        texts = {text for text, _ in self._tree.text_fields if 2 < len(text) <= LONGEST}
-        return frozenset(words[0] for words in map(words_of_name, texts) if words)
-
-    def _wrong_among(
-        self, outline: Outline, tallied: Iterable[re.Match[str]]
-    ) -> Iterator[WrongTally]:
-        """Of the counts of one sentence that say how many are what, the one that is wrong, where
-        others under that key are right."""
-        counted: dict[tuple[Span, int], list[tuple[bool, WrongTally]]] = {}
-        for found in tallied:
-            number = _number_of(found["number"])
-            words = words_of_name(found["label"])
-            for length in range(len(words), 0, -1):
-                columns = self._kinds.get(" ".join(words[:length]), ())
-                if len(columns) == 1 and number is not None:
-                    count, field = columns[0].counts[" ".join(words[:length])]
-                    tally = WrongTally(*found.span("number"), count, columns[0].records, field)
-                    sentence = outline.sentence_at(found.start())
-                    told = counted.setdefault((sentence, id(columns[0])), [])
-                    told.append((number == count, tally))
-                    break
-        for (sentence, _), told in counted.items():
-            wrong = [tally for is_right, tally in told if not is_right]
-            if len(wrong) == 1 and len(told) > 1 and not outline.is_proposed(sentence):
-                yield wrong[0]
-
-    @once
-    def _kinds(self) -> dict[str, list[_Column]]:
-        """The columns in which a text is one of a few."""
-        kinds: dict[str, list[_Column]] = {}
-        for columns in self._columns.values():
-            for column in columns:
-                for state in column.counts:
-                    if state not in ("true", "false"):
-                        kinds.setdefault(state, []).append(column)
-        return kinds
-
-    def _kind(self, found: re.Match[str]) -> WrongTally | None:
-        state = " ".join(words_of_name(found["label"]))
-        columns = self._kinds.get(state, ())
-        number = _number_of(found["number"])
-        if len(columns) != 1 or number is None:
-            return None
-        count, field = columns[0].counts[state]
-        if found.re is _KIND_OF:
-            group = field.record.key or ""
-            if stem(found["noun"]) not in key_stems(group) or number <= count:
-                return None
-        if number == count:
-            return None
-        return WrongTally(*found.span("number"), count, columns[0].records, field)
-
-    def _judge(self, text: str, found: re.Match[str], start: int) -> WrongTally | None:
-        number = _number_of(found["number"])
-        said = self._meant(found["rest"])
-        if number is None or said is None or (number == 1 and not found["of"]):
-            return None
-        column, count, field = said
-        names_all = {
-            _number_of(one) for one in (found["all"], *_OUT_OF.findall(text, start, found.start()))
-        }
-        is_exact = column.records in names_all or "of them" in (found["of"] or "")
-        if number > count or (is_exact and number < count):
-            return WrongTally(*found.span("number"), count, column.records, field)
-        return None
-
-    def _meant(self, rest: str) -> tuple[_Column, int, Field] | None:
-        denied = _NOT.match(rest)
-        rest = rest[denied.end() :] if denied else rest
-        adverbs = _ADVERBS.match(rest)
-        rest = rest[adverbs.end() :] if adverbs else rest
-        if _LIMITED.search(rest):
-            return None
-        words = field_words.words_said(rest, 0, len(rest))
-        folded = " ".join(words_of_name(rest))
-        meant: list[tuple[_Column, int, Field]] = []
-        for key, columns in self._columns.items():
-            named = field_words.words_of_key(key)
-            for column in columns:
-                for state, (count, field) in column.counts.items():
-                    if state == "true":
-                        if named and named <= words and len(words - named) <= _MORE:
-                            other = column.counts.get("false", (0, field))
-                            meant.append((column, *(other if denied else (count, field))))
-                    elif state != "false" and not denied and folded == state:
-                        meant.append((column, count, field))
-        return meant[0] if len(meant) == 1 else None
-
-
-def _number_of(word: str | None) -> int | None:
-    if not word:
-        return None
-    return int(word) if word.isdecimal() else NUMBER_WORDS.get(fold(word))
-
-
-def _columns_of(group: Sequence[ResultRecord]) -> dict[str, _Column]:
-    counts: dict[str, dict[str, tuple[int, Field]]] = {}
-    filled: dict[str, int] = {}
-    for record in group:
-        children = [one for one in record.children[:20] if not one.kind.endswith("/*")]
-        for one in (record, *children):
-            for field in one.fields[:60]:
-                state = _state(field)
-                if state is not None:
-                    column = counts.setdefault(field.key, {})
-                    number, first = column.get(state, (0, field))
-                    column[state] = (number + 1, first)
-                    filled[field.key] = filled.get(field.key, 0) + 1
-    for column in counts.values():
-        if "false" in column and "true" not in column:
-            column["true"] = (0, column["false"][1])
-    return {
-        key: _Column(len(group), column)
-        for key, column in counts.items()
-        if filled[key] == len(group)
-        and len(column) <= MOST_KINDS
-        and ("true" in column or len(column) < len(group))
-    }
-
-
-def _state(field: Field) -> str | None:
-    if isinstance(field.value, bool):
-        return str(field.value).lower()
-    if isinstance(field.value, str) and 2 < len(field.value) <= LONGEST:
-        return _plain(field.value) or None
-    return None
-
-
-@lru_cache(maxsize=1 << 12)
-def _plain(text: str) -> str:
-    return " ".join(words_of_name(text))

@@ -661,3 +661,20 @@ def _long_tokens(text: str) -> tuple[str, ...]:
     """Remembered: a system prompt comes back with every sample."""
     plain = blank_signs(text)
     return tuple(_TOLD_TOKEN.findall(fold(text)) if plain is None else words_in(plain))
+
+
+def find_at(pattern: re.Pattern[str], text: str, places: Iterable[int]) -> Iterator[re.Match[str]]:
+    """As `finditer` does, where a match can begin at these places only: to try a long pattern at
+    each character costs as much as all other rules."""
+    end = 0
+    for place in places:
+        found = pattern.match(text, place) if place >= end else None
+        if found is not None:
+            end = found.end()
+            yield found
+
+
+def number_in_words(word: str | None) -> int | None:
+    if not word:
+        return None
+    return int(word) if word.isdecimal() else NUMBER_WORDS.get(fold(word))

@@ -29,7 +29,7 @@ from callmark.grounding.polar_keys import SHORT_ANSWER, YES_OR_NO, root
 from callmark.grounding.polarity import PolarFields
 from callmark.grounding.quantifiers import AMOUNT_WORDS, Amounts, IntroducedLists
 from callmark.grounding.quoting import Quotations
-from callmark.grounding.ranking import Ranks, Tallies
+from callmark.grounding.ranking import Ranks
 from callmark.grounding.reading import read_stated
 from callmark.grounding.record_tree import (
     Field,
@@ -51,6 +51,7 @@ from callmark.grounding.schedule import (
 from callmark.grounding.siblings import SiblingNames, has_measured_table
 from callmark.grounding.spans import Outline, Span, is_denied_value
 from callmark.grounding.states import STATE_WORDS, KindFields, StateFields
+from callmark.grounding.tallies import Tallies
 from callmark.grounding.text import fold
 from callmark.grounding.values import Value, identifier_key
 from callmark.grounding.worded import find_wrong_steps
@@ -257,10 +258,10 @@ def _find_foreign(
 ) -> Iterator[StatementFinding]:
     """Amounts that are right but for their currency, be they copied or worked out."""
     units = {one.start: one.unit for one in values if one.unit}
-    currencies = Currencies(tree, reading.said)
+    currencies = Currencies(tree, reading.said) if units else None
     for one in findings:
         unit = units.get(one.start, "") if one.label in GOOD and one.label != "user_said" else ""
-        own = currencies.instead_of(unit) if unit else ""
+        own = currencies.instead_of(unit) if currencies is not None and unit else ""
         if own:
             because = f"the results name {own}, nothing names {unit}"
             one = one._replace(label="unit_mismatch", rule="unit", because=because)

@@ -111,3 +111,45 @@ def test_the_number_of_all_is_not_the_number_that_is_so():
     }
     assert flags("Two of his four shots are due.", shots) == []
     assert ("Three", "count") in flags("Three of his four shots are due.", shots)
+
+
+def _variant(number: str, color: str, price: float, *, available: bool = True) -> dict[str, object]:
+    return {"item_id": number, "color": color, "available": available, "price": price}
+
+
+SPEAKERS = {
+    "name": "Bluetooth Speaker",
+    "variants": [
+        _variant("9440686670", "green", 298.91),
+        _variant("2635605237", "blue", 271.89),
+        _variant("7751905257", "red", 321.18),
+        _variant("3254583681", "red", 250.10, available=False),
+    ],
+}
+CHANGED = {
+    "order": "W1",
+    "items": [_variant("2635605237", "blue", 271.89), {"item_id": "1", "price": 5}],
+}
+
+
+@pytest.mark.parametrize(
+    ("answer", "wrong"),
+    [
+        ("The cheapest available option is item 2635605237 at $271.89.", False),
+        ("The most expensive available option is item 2635605237 at $271.89.", True),
+        ("- Highest-priced available variant: item 2635605237", True),
+        ("- Highest-priced available variant: item 7751905257", False),
+        ("The cheapest available variant is item 7751905257.", True),
+        ("The cheapest green one is item 9440686670.", False),
+        ("The most expensive green one is item 9440686670.", False),
+    ],
+)
+def test_what_is_available_is_ranked(answer, wrong):
+    for results in ([SPEAKERS], [SPEAKERS, SPEAKERS]):
+        found = statements(answer, *results)
+        assert any(rule == "rank" for _, _, rule in found) is wrong
+
+
+def test_what_stands_in_several_results_deserves_it_in_one():
+    told = "The most expensive is item 2635605237."
+    assert not [one for one in statements(told, SPEAKERS, CHANGED) if one[2] == "rank"]

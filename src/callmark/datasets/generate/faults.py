@@ -380,7 +380,7 @@ _HOSTS = ("survey-records", "old-maps", "field-notes", "open-registers")
 
 
 # Numbers that nobody served are flagged group by group; these rules are advisory.
-_LEAKED_VALUE = re.compile(r"\d+")
+_LEAKED_VALUE = re.compile(r"\(\d+\) [\d-]+|\d+")  # a phone number is one value
 _LEAKED_ADDRESS = re.compile(r"\S+@\S+|https?://\S+")
 
 
