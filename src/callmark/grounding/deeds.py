@@ -396,7 +396,8 @@ def _claims_in(outline: Outline, clause: Span, sentence: Span, can_write: bool) 
             if not is_ours:
                 continue
             verb = found[found.lastgroup or 0]
-            is_told = found.lastgroup != "active" and stem(verb) not in _LIGHT
+            is_status = stem(verb) not in _LIGHT or "already" in found[0]
+            is_told = found.lastgroup != "active" and is_status
             told_by = verb if is_told else ""
             yield _Claim(*found.span(), kind, sentence, told_by, found.lastgroup == "active")
 

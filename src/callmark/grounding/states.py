@@ -496,9 +496,13 @@ class KindFields:
             if not is_one_key or len(fields) > MOST_OF_TEXT or outline.is_proposed(sentence):
                 continue
             place = Value(start, end, "quote", outline.text[start:end])
-            if _is_topic(outline, place) or outline.finds(
-                _UNSURE, *outline.near(place, outline.clause_at(start))
-            ):
+            # In `IPX4, blue, not resistant` each is said for itself.
+            clause = outline.near(place, outline.clause_at(start))
+            is_element = _is_element(outline.text, start, end) and (
+                "?" not in outline.text[end : max(sentence[1] + 1, clause[1])]
+            )
+            around = (start, end) if is_element else clause
+            if _is_topic(outline, place) or outline.finds(_UNSURE, *around):
                 continue
             subject = _subject(binder, place, sentence)
             if subject is None or subject.distant:
@@ -548,6 +552,7 @@ class KindFields:
         if subject.inherited:  # `PT-10 (Dwayne Ellis)`, over `PT-5 (Carla Nunes)`
             above = outline.line_at(place.start).siblings[-1:]
             start = min([start, *(one[0] for one in above)])
+        start = self._from_its_name(binder, subject, (start, place.start))
         said = fold(outline.text[max(start, end - LONGEST_SAID) : end])
         if any(_holds(said, str(one.value)) for one in own):
             return None
@@ -557,6 +562,14 @@ class KindFields:
         if any(self._tells(record, place.text) for record in subject.records[:NEAREST]):
             return None
         return SaidKind(place.start, place.end, own[0], fields[0], "state")
+
+    @staticmethod
+    def _from_its_name(binder: Binder, subject: RecordSubject, before: Span) -> int:
+        """What stands before the name of the record may be said of another one."""
+        own = {one.number for one in subject.records}
+        last = binder.mentions_in(before)[-1:]
+        starts = [one.start for one in last if any(each.number in own for each in one.records)]
+        return max([before[0], *starts])
 
     def _is_linked(self, outline: Outline, place: Value, field: Field) -> bool:
         """Is it said to be so, or under the name of the field?"""
@@ -614,9 +627,12 @@ def _is_said_of(text: str, start: int, place: Value) -> bool:
 def _subject(binder: Binder, place: Value, sentence: Span) -> RecordSubject | None:
     """Of several records that are named, only one right before it is meant."""
     subject = binder.subject_of(place, sentence)
-    if subject is not None and len({tuple(one.names) for one in subject.records}) > 1:
-        return binder.adjacent_to(place, sentence)
-    return subject
+    if subject is None or len({tuple(one.names) for one in subject.records}) == 1:
+        return subject
+    # An item of an order and the same one in a catalogue have other names, too.
+    shared = set[str].intersection(*(set(one.names) for one in subject.records))
+    is_one = any(any(map(str.isdecimal, name)) for name in shared)
+    return subject if is_one else binder.adjacent_to(place, sentence)
 
 
 @lru_cache(maxsize=1 << 13)
@@ -635,6 +651,19 @@ def words_of_kind(key: str, text: str) -> tuple[str, ...]:
     return name if is_kind else ()
 
 
+def _is_element(text: str, start: int, end: int) -> bool:
+    """Does it stand between two commas, brackets or dashes?"""
+    return (
+        _BEFORE_ELEMENT.search(text, max(0, start - 4), start) is not None
+        and _AFTER_ELEMENT.match(text, end) is not None
+    )
+
+
+_BEFORE_ELEMENT = re.compile(r"[,(;–—/|][ *_]*$")
+_AFTER_ELEMENT = re.compile(r"[ *_]*(?:[,);–—|]|$)", re.MULTILINE)
+
+
 def _holds(text: str, part: str) -> bool:
+    """Not within an identifier: `gift_card_8245350`."""
     words = r"[\W_]+".join(map(re.escape, words_of_name(part)))
-    return re.search(rf"(?<![^\W_]){words}(?![^\W_])", text) is not None
+    return re.search(rf"(?<![^\W_]){words}(?![^\W_]|_\d)", text) is not None

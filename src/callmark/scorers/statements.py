@@ -60,6 +60,7 @@ from callmark.records.results import Statement
 from callmark.records.samples import CALL_FREE
 from callmark.records.statements import FLAGS, GOOD, LONGEST_QUOTE, RULES, quote_said
 from callmark.records.trace import TraceEntry
+from callmark.scorers.changes import ChangesMade
 from callmark.scorers.integration import TrialReading, done_in_prompt
 from callmark.scorers.shown import NearestLeaf, place_of
 
@@ -111,7 +112,8 @@ def check_statements(reading: TrialReading, registry: Registry) -> Statements:
         findings += _check_rules(reading, outline, index, binder, values, registry)
         if _has_lists(tree) and has_rows(outline):
             rows = Listing(outline, values, index, binder, reading.turn_at)
-            findings = findings_of_rows(rows, findings, reading.said, _written(reading, registry))
+            changes = ChangesMade(reading, registry)
+            findings = findings_of_rows(rows, findings, reading.said, changes.written)
     if _may_tell_deeds(outline):
         findings += _check_deeds(reading, outline, registry, binder)
     altered = {one.start for one in findings if one.label == "altered"}
@@ -381,11 +383,11 @@ def _check_states(
     binder: Binder,
     registry: Registry,
 ) -> Iterator[StatementFinding]:
-    written = _written(reading, registry)
+    changes = ChangesMade(reading, registry)
     for said in StateFields(index).said_in(outline, binder, reading.turn_at):
         turn = reading.turn_at(said.start)
-        if said.field.call < _last_before(written, turn):
-            continue  # a call may have changed it since
+        if changes.may_have_changed(said.field, turn):
+            continue
         words = _WORD.findall(outline.text[said.start : said.end])
         if reading.reports.hold([root(word.casefold()) for word in words], turn):
             continue
@@ -402,9 +404,9 @@ def _check_kinds(
     binder: Binder,
     registry: Registry,
 ) -> Iterator[StatementFinding]:
-    written = _written(reading, registry)
+    changes = ChangesMade(reading, registry)
     for said in KindFields(index, outline.words).said_in(outline, binder, reading.turn_at):
-        if said.field.call < _last_before(written, reading.turn_at(said.start)):
+        if changes.may_have_changed(said.field, reading.turn_at(said.start)):
             continue
         because = (
             f"{said.field.key} is {canonical_json(said.field.value)}, this is that of"
@@ -467,22 +469,6 @@ def _check_tallies(
     for part in IntroducedLists(outline, binder).wrong_parts():
         if part.start not in told:
             yield StatementFinding(part.start, part.end, "miscounted", "count", (), part.because)
-
-
-def _written(reading: TrialReading, registry: Registry) -> list[tuple[int, int]]:
-    """Turn and place in the trace of every call that changed something, the last one first."""
-    found = []
-    for call, entry in enumerate(reading.trace.tool_trace):
-        if entry.status == "ok" and entry.name is not None:
-            spec = registry.spec(entry.name)
-            if writes(entry.name, "" if spec is None else spec.description):
-                found.append((entry.turn or 0, call))
-    return found[::-1]
-
-
-def _last_before(written: Iterable[tuple[int, int]], turn: int | None) -> int:
-    """-1: nothing was changed before what this turn says."""
-    return next((call for at, call in written if turn is None or at < turn), -1)
 
 
 def _changes(

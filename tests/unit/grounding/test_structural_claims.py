@@ -3,6 +3,7 @@
 import pytest
 from tests.unit.grounding.asking import statements
 
+import callmark
 from callmark.records.statements import FLAGS
 
 CLUBS = {
@@ -153,3 +154,63 @@ def test_what_is_available_is_ranked(answer, wrong):
 def test_what_stands_in_several_results_deserves_it_in_one():
     told = "The most expensive is item 2635605237."
     assert not [one for one in statements(told, SPEAKERS, CHANGED) if one[2] == "rank"]
+
+
+PAIRS = [
+    {
+        "item_id": "8555936349",
+        "options": {"color": "blue", "case": "glass", "water": "IPX4"},
+        "price": 226.49,
+    },
+    {
+        "item_id": "3694871183",
+        "options": {"color": "white", "case": "steel", "water": "IPX4"},
+        "price": 256.67,
+    },
+    {
+        "item_id": "6077640618",
+        "options": {"color": "black", "case": "glass", "water": "none"},
+        "price": 242.92,
+    },
+]
+ORDERED = {"order_id": "#W77", "items": [{**PAIRS[0], "name": "Earbuds"}]}
+
+
+@pytest.mark.parametrize(
+    ("answer", "wrong"),
+    [
+        ("1. Item 8555936349 – blue, glass – $226.49", []),
+        ("1. Item 8555936349 – white, glass – $226.49", ["white"]),
+        ("Item 8555936349 (blue, steel, not resistant) is here.", ["steel"]),
+        ("Item 8555936349 (blue, glass, not resistant) is here.", []),
+        ("Item 8555936349 is the blue one, others are white or black.", []),
+        ("Is the white, glass one (item 8555936349) fine?", []),
+        ("Exchange 3694871183 (white, steel) for 8555936349 (black, glass).", ["black"]),
+    ],
+)
+def test_elements_of_a_description(answer, wrong):
+    """Also where the thing stands in an order and in a catalogue, under other names."""
+    found = statements(answer, {"variants": PAIRS}, ORDERED)
+    assert [text for text, _, rule in found if rule == "state"] == wrong
+
+
+def test_a_change_of_something_else_changes_nothing_here():
+    def flagged(order: str) -> bool:
+        calls = [
+            {"name": "get_variants", "arguments": {"p": "1"}, "result": {"variants": PAIRS}},
+            {
+                "name": "modify_order",
+                "arguments": {"order_id": order, "item_id": "3694871183"},
+                "result": {"ok": True},
+            },
+        ]
+        scores = callmark.score_item(
+            {"prompt": "Please do.", "metadata": {"call_sequence": [{"name": "get_variants"}]}},
+            "Item 8555936349 – white, glass – $226.49",
+            calls,
+            span_extractor="claims",
+        )
+        return any(one["rule"] == "state" for one in scores["statements"])
+
+    assert flagged("#W5")
+    assert not flagged("8555936349")
