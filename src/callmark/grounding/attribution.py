@@ -273,12 +273,31 @@ class Attribution:
             may_differ and _is_difference_in(value, (named[0].record,))
         ):
             return self._checker.found(value, "derived", "difference", named[0])
+        total = self._total_of(value, named)
+        return total or self._checker.found(value, "misattributed", "binding", named[0])
+
+    def _total_of(self, value: Value, named: Sequence[Field]) -> StatementFinding | None:
+        """`18 parcels delivered`, of several records; `$580`, of the two flights of one way."""
+        for key in dict.fromkeys(field.key for field in named):
+            # One flight may stand in several results.
+            parts = {(_name_of(one), one.number): one for one in named if one.key == key}
+            if len(parts) > 1 and sum(number or 0 for _, number in parts) in value.readings:
+                return self._checker.found(value, "derived", "sum", *parts.values())
         total = self._checker.workings.total_of(value, named[0].key)
-        if total is not None:  # `18 parcels delivered`, of several records
-            return self._checker.found(
-                value, "derived", total.rule, *total.fields, because=total.because
-            )
-        return self._checker.found(value, "misattributed", "binding", named[0])
+        if total is None:
+            return None
+        return self._checker.found(
+            value, "derived", total.rule, *total.fields, because=total.because
+        )
+
+    def fields_of_part(self, value: Value, sentence: Span, fields: Sequence[Field]) -> list[Field]:
+        """Those of them that lie under the key that the label of the value names."""
+        binder = self._checker.binder
+        subject = binder.subject_of(value, sentence) if binder.is_labelled(value) else None
+        if subject is None:
+            return []
+        part = binder.fields_of_part(binder.narrow(subject, value), binder.label_of(value))
+        return [field for field in fields if any(field is one for one in part)]
 
     def _named_around(self, value: Value, subject: RecordSubject) -> list[Field]:
         """The fields of the record that the unit, the label or the noun of a number names."""
@@ -293,6 +312,7 @@ class Attribution:
             named = binder.named_fields(narrowed, label, value) or binder.named_fields(
                 narrowed, label | noun, value
             )
+            named = named or binder.fields_of_part(narrowed, label)
         if not named and noun:
             named = binder.named_fields(subject, noun, value)
         return named
@@ -391,6 +411,13 @@ class Attribution:
         """`four hours`, in words."""
         in_words = value.kind == "number" and not any(map(str.isdecimal, value.text))
         return in_words and _LASTING.match(self._checker.text, value.end) is not None
+
+
+def _name_of(field: Field) -> str:
+    """That of its record, or of what it is a part of."""
+    record = field.record
+    named = (one.names[0] for one in (record, *record.ancestors()) if one.names)
+    return next(named, f"{field.call} {field.path}")
 
 
 def _is_difference_in(value: Value, records: Sequence[ResultRecord]) -> bool:

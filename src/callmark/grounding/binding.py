@@ -61,6 +61,7 @@ _EMPTY = frozenset(
 
 NEAREST = 12  # records of one name that are looked at
 MOST_KIN = 400
+MOST_PARTS = 12  # of a record
 
 
 _COUNTS = frozenset("count counts total num number amount quantity hits size length".split())
@@ -501,6 +502,18 @@ class Binder:
         above = {one.number: one for record in records for one in record.ancestors()}
         outside = [field for one in above.values() for field in one.fields[:MAX_FIELDS]]
         return best_named(outside, words, value)
+
+    @staticmethod
+    def fields_of_part(subject: RecordSubject, words: frozenset[str]) -> list[Field]:
+        """All that lies under the key that these words name: `Available seats: 5`, where there are
+        some in each of three classes."""
+        return [
+            field
+            for record in subject.records[:NEAREST]
+            for part in record.children[:MOST_PARTS]
+            if words and part.fields and words <= set(key_stems(part.key))
+            for field in part.fields[:MOST_PARTS]
+        ]
 
     def own_fields(
         self, record: ResultRecord, like: Sequence[Field], *, widely: bool

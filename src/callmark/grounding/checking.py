@@ -286,6 +286,7 @@ class Checker:
         if claims.DURATION.match(self.text, value.end):  # `5 to 7 business days` are no `7 ft`
             fields = [one for one in fields if self.measures.may_last(one, value.readings)]
         linked = self.binder.linked(value, fields, sentence)
+        linked = linked or self._attribution.fields_of_part(value, sentence, fields)
         if linked:
             return self.bind(value, sentence, linked)
         other = self._attribution.find_other_than_named(value, sentence)

@@ -97,3 +97,32 @@ def test_a_currency_that_the_user_named_is_not_foreign():
 def test_another_number_is_not_meant():
     found = statements("#322 could not be merged, #318 was merged.", PULLS)
     assert not [text for text, label, _ in found if label in FLAGS]
+
+
+FLIGHTS = [
+    {
+        "flight_number": "HAT134",
+        "available_seats": {"basic": 16, "economy": 10},
+        "prices": {"economy": 124, "business": 210},
+    },
+    {
+        "flight_number": "HAT045",
+        "available_seats": {"basic": 5, "economy": 3},
+        "prices": {"economy": 106, "business": 370},
+    },
+]
+
+
+@pytest.mark.parametrize(
+    ("answer", "found"),
+    [
+        ("- **Flight HAT134**\n   - Available seats: 10", ("10", "supported", "bound")),
+        ("- **Flight HAT134**\n   - Available seats: 5", ("5", "misattributed", "binding")),
+        ("- **Flight HAT134**\n   - Available seats: 8", ("8", "misattributed", "binding")),
+        ("- **Flight HAT134**\n   - Price: $124", ("124", "supported", "bound")),
+        ("- **Flight HAT134**\n   - Price: $127", ("127", "misattributed", "binding")),
+        ("- **Flights HAT134 and HAT045**\n   - Price: $580", ("580", "derived", "sum")),
+    ],
+)
+def test_a_label_may_name_what_the_numbers_lie_in(answer, found):
+    assert found in statements(answer, [FLIGHTS, FLIGHTS], prompt="We are 5 or 8.")
