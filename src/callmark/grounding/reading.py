@@ -152,6 +152,9 @@ _MONEY = frozenset(
     """
     price prices cost costs amount total subtotal fare fares fee fees balance tax taxes salary
     revenue budget refund charge paid payment value income premium deposit rent msrp
+    preis preise betrag kosten summe gebühr gebuehr gebühren miete gehalt lohn umsatz
+    precio precios importe coste costo monto saldo alquiler salario ingreso ingresos gasto gastos
+    prix montant coût cout frais tarif tarifa tarifs solde loyer salaire
     """.split()
 )
 _RATES = frozenset("per pro je por par".split())

@@ -68,6 +68,15 @@ def test_what_is_read_as_it_is_meant(answer, results, flagged):
     assert [text for text, label, _ in found if label in FLAGS] == flagged
 
 
+ROOMS = [{"sala": "Lorca", "precio_hora": 22}, {"sala": "Buñuel", "precio_hora": 28}]
+
+
+@pytest.mark.parametrize(("price", "flagged"), [("22", []), ("28", ["28"]), ("24", ["24"])])
+def test_prices_by_the_hour_in_other_languages(price, flagged):
+    found = statements(f"La sala Lorca cuesta {price} €/h.", ROOMS, locale="es")
+    assert [text for text, label, _ in found if label in FLAGS] == flagged
+
+
 TEXT = (
     "The alert comes on Wednesday, Oct. 4, and is a test. It was bad in Los Angeles in 1979. This"
     " is the 40th anniversary of the war. The average high is 79 degrees, the low only 56. Bake it"
