@@ -1,10 +1,12 @@
 """Deeds: what an answer says was done needs a call that did it, or a result that tells of it."""
 
 import pytest
+from tests.unit.grounding.asking import statements
 
 import callmark
 from callmark.grounding.deeds import DoneCall, find_deeds
 from callmark.grounding.spans import Outline
+from callmark.records.statements import FLAGS
 
 CANCEL = ("cancel_order", "Cancel a pending order.")
 UPDATE = ("update_user_address", "Change the address of a user.")
@@ -151,3 +153,18 @@ def test_thinking_is_no_deed(answer):
     calls = [{"name": "get_order", "arguments": {"id": "W1"}, "result": {"id": "W1"}}]
     told = callmark.score_item(item, answer, calls)["statements"]
     assert "deed" not in [one["rule"] for one in told]
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_flag"),
+    [
+        ("Order #W4967593 has already been processed and cannot be changed.", False),
+        ("Order #W4967593 has already been cancelled.", True),
+        ("Your refund has already been issued.", True),
+        ("Order #W4967593 has been processed.", True),
+    ],
+)
+def test_what_a_result_says_was_done_already(answer, is_flag):
+    order = {"order_id": "#W4967593", "status": "processed"}
+    found = statements(answer, order)
+    assert any(label in FLAGS and rule == "deed" for _, label, rule in found) is is_flag
