@@ -49,7 +49,7 @@ def conversations(folder: Path, count: int = PROMPTS) -> list[Conversation]:
     with open_dataset(folder / "dataset.jsonl") as dataset:
         for sample in dataset.samples():
             tools = registry.openai_tools(sorted(sample.expectation.tools or registry.names))
-            asked = [{"role": "user", "content": sample.prompt}]
+            asked: list[dict[str, Any]] = [{"role": "user", "content": sample.prompt}]
             made.append(
                 Conversation(
                     sample_id=sample.sample_id, trial=0, turn=1, messages=asked, tools=tools
@@ -78,4 +78,6 @@ def timed(
     started = time.process_time()
     replies = [reply for batch in batches for reply in drive_at_once(runner.answer(batch))]
     spent = time.process_time() - started
-    return spent, [msgspec.structs.replace(reply, seconds=None) for reply in replies]
+    answered = [reply for reply in replies if isinstance(reply, Reply)]
+    assert len(answered) == len(replies)
+    return spent, [msgspec.structs.replace(reply, seconds=None) for reply in answered]

@@ -103,5 +103,5 @@ def _label(peer: Peer) -> str:
 
 
 def _version(peer: Peer, package: str) -> str:
-    words = [python_of(peer), "-c", VERSION, package]
+    words = [str(python_of(peer)), "-c", VERSION, package]
     return subprocess.run(words, check=True, capture_output=True, text=True).stdout.strip()

@@ -17,7 +17,7 @@ import msgspec
 from bench.size import callmark, short_id, write_recorded
 from callmark.compare.compare import CompareOptions, SideLines, compare_runs
 from callmark.records.report import Report, ReportHeader
-from callmark.reports.html.indexed_run import find_index
+from callmark.reports.html.indexed_run import samples_as_written, survey_of_run
 from callmark.reports.html.page import write_run_page
 from callmark.run.indexing import IndexRows
 from callmark.run.play import cross_scorer
@@ -93,9 +93,16 @@ def _compare(a: Path, b: Path) -> None:
 
 def _write_page(results: Path, report: Report) -> None:
     with Path(os.devnull).open("wb") as stream:
-        read = lambda: read_results(results)  # noqa: E731
-        index = find_index(results)
-        write_run_page(stream, report, read, name="run", cross_score=cross_scorer(), index=index)
+        survey = survey_of_run(results, report, cross_scorer())
+        write_run_page(
+            stream,
+            report,
+            lambda: read_results(results),
+            name="run",
+            cross_score=cross_scorer(),
+            survey=survey,
+            samples=None if survey is None else samples_as_written(results),
+        )
 
 
 def _open(results: Path, report: Report) -> None:

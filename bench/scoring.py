@@ -121,7 +121,7 @@ def synthetic(size: int = SYNTHETIC) -> list[Input]:
 
 
 def _make(number: int) -> Input:
-    flights = [
+    flights: list[dict[str, Any]] = [
         {
             "flight": f"HX{number * 7 % 900 + 10 * at + 100}",
             "price": 80 + (number * 37 + at * 53) % 400,
@@ -131,7 +131,7 @@ def _make(number: int) -> Input:
         }
         for at in range(5)
     ]
-    hotels = [
+    hotels: list[dict[str, Any]] = [
         {
             "name": f"{street} {kind}",
             "nightly_rate": 60 + (number * 29 + at * 41) % 200,
@@ -249,11 +249,11 @@ def measure_cold(inputs: Sequence[Input], work: Callable[[Input], None]) -> Meas
 @contextmanager
 def reading_only() -> Iterator[None]:
     """While this is open, scoring ends before the first rule: all texts and records are read."""
-    api.score_trial, api.plain_object = _read_trial, dict  # type: ignore[assignment]
+    vars(api).update(score_trial=_read_trial, plain_object=dict)
     try:
         yield
     finally:
-        api.score_trial, api.plain_object = score_trial, plain_object
+        vars(api).update(score_trial=score_trial, plain_object=plain_object)
 
 
 def _read_trial(sample: Sample, trace: Trace, settings: ScoreSettings) -> dict[str, Any]:
@@ -319,11 +319,11 @@ def timed() -> Iterator[list[float]]:
         seconds.append(time.process_time() - start)
         return scores
 
-    play.score_trial = score  # type: ignore[attr-defined]
+    vars(play).update(score_trial=score)
     try:
         yield seconds
     finally:
-        play.score_trial = score_trial  # type: ignore[attr-defined]
+        vars(play).update(score_trial=score_trial)
 
 
 def inside(work: Callable[[], object], inputs: Sequence[Input]) -> float:

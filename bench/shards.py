@@ -74,8 +74,8 @@ def _engine_rows() -> Iterator[tuple[str, str, str]]:
         for _ in range(ROUNDS):
             one.append(_play(folder, files, 1))
             two.append(_play(folder, files, 2))
-        results = [folder / f"results_{processes}.jsonl" for processes in (1, 2)]
-        assert cmp(*results, shallow=False)
+        first, second = (folder / f"results_{processes}.jsonl" for processes in (1, 2))
+        assert cmp(first, second, shallow=False)
     faster = median(
         alone.wall_seconds / both.wall_seconds for alone, both in zip(one, two, strict=True)
     )
