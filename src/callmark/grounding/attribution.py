@@ -360,7 +360,7 @@ class Attribution:
 
     @once
     def _by_stem(self) -> dict[str, list[Field]]:
-        """Numbers and what may be such, by the words of their keys."""
+        """Numbers, by the words of their keys."""
         found: dict[str, list[Field]] = {}
         for field in self._checker.index.tree.fields:
             if field.number is not None:

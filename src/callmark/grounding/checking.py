@@ -173,8 +173,9 @@ class Checker:
         if self._is_small(value):
             return self._small(value, sentence, fields, wrong)
         if self.text.startswith("s", value.end) and claims.is_decade(self.text, value):
-            years = claims.years_in(value, self.index)
-            return self.found(value, "rounded" if years else "unsupported", "value", *years)
+            year = claims.year_in(value, self.index, turn)
+            known = None if year is None else self.found(value, "rounded", "match", year)
+            return known or self._said(value, turn) or self.found(value, "unsupported", "value")
         if fields:
             return self.bind(value, sentence, fields)
         if self.binder.is_whole_name(value):
@@ -224,8 +225,7 @@ class Checker:
             return self.found(value, "unchecked", "site")
         if value.kind in ("url", "email"):
             return self.found(value, "unsupported", "link")
-        ordinal = claims.find_ordinal(value, self.index)
-        if ordinal is not None and ordinal.counts_for(turn):
+        if (ordinal := claims.find_ordinal(value, self.index)) and ordinal.counts_for(turn):
             return self.found(value, "supported", "match", ordinal)
         if "".join(filter(str.isdecimal, value.text)) in self.index.numbers_of_keys:
             return self.found(value, "unchecked", "word")  # `residents_2023`

@@ -312,28 +312,32 @@ def is_decade(text: str, value: Value) -> bool:
     )
 
 
-def years_in(value: Value, index: RecordIndex) -> list[Field]:
-    """What has a year of that decade."""
-    first = value.readings[0]
-    near = index.between(first, first + 9 * SCALE)
-    found = [field for year in near[:10] for field in index.numbers[year][:1]]
+def year_in(value: Value, index: RecordIndex, turn: int | None) -> Field | None:
+    """What has a year of that decade, and was served before."""
     decade = int(value.text)
-    for moments in index.moments.values() if not found else ():
-        found += [
-            field for moment, field in moments if moment.year and 0 <= moment.year - decade < 10
+    for year in range(decade, decade + 10):
+        fields: list[Field] = [
+            *index.numbers.get(year * SCALE, ()),
+            *index.years.get(str(year), ()),
         ]
-    return found[:1]
+        for field in fields:
+            if field.counts_for(turn):
+                return field
+    return None
 
 
 def find_ordinal(value: Value, index: RecordIndex) -> Field | None:
-    """`40 years`, where it is the 40th anniversary."""
-    if value.kind != "number" or not value.text.isdecimal():
+    """`40 years`, where it is the 40th anniversary; the 21st is a day."""
+    if value.kind != "number" or not value.text.isdecimal() or len(value.text) > 4:
+        return None
+    if int(value.text) <= _LAST_DAY:
         return None
     parts = index.parts_of_texts
     return next((parts[value.text + end] for end in _ORDINALS if value.text + end in parts), None)
 
 
 _ORDINALS = ("th", "st", "nd", "rd")
+_LAST_DAY = 31
 _FIVE = 5 * SCALE
 
 

@@ -546,7 +546,7 @@ class KnownDays:
         for field in self._index.tree.fields:
             text = field.value
             if isinstance(text, str) and _NAMED_DAY.search(text):
-                for _, _, day, moments in _named_in(text, find_moments(text)):
+                for _, _, day, moments in _dates_with_days(text, find_moments(text)):
                     for one in moments[:1]:
                         found.setdefault((one.month, one.day), set()).add(day)
         return found
@@ -559,7 +559,7 @@ def find_days(text: str, values: Iterable[Value], known: KnownDays) -> Iterator[
     if not named_at:
         return
     whole = [one for one in values if one.kind == "moment" and _is_whole(one.moments)]
-    for start, end, named, moments in _named_in(text, whole):
+    for start, end, named, moments in _dates_with_days(text, whole):
         possible = known.of(moments[0])
         if len(possible) == 1:
             yield DayOfWeek(start, end, named, min(possible))
@@ -589,7 +589,7 @@ def _is_whole(moments: Sequence[Moment]) -> bool:
     return bool(moments) and moments[0].has_day
 
 
-def _named_in(
+def _dates_with_days(
     text: str, dates: Iterable[Value | FoundMoment]
 ) -> Iterator[tuple[int, int, int, Sequence[Moment]]]:
     """Start and end of every whole date with the day of the week beside it."""

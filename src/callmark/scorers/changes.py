@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 
 from callmark.calls.registry import Registry
 from callmark.grounding.deeds import writes
 from callmark.grounding.record_tree import Field, ResultRecord
+from callmark.grounding.text import once
 from callmark.grounding.values import identifier_key
 from callmark.records.jsontext import texts_in
 from callmark.scorers.integration import TrialReading
@@ -20,38 +22,42 @@ class ChangesMade:
 
     def __init__(self, reading: TrialReading, registry: Registry) -> None:
         self._entries = reading.trace.tool_trace
-        self._codes: dict[int, frozenset[str]] = {}
-        self.written: list[tuple[int, int]] = []
+        found = []
         for call, entry in enumerate(self._entries):
             if entry.status == "ok" and entry.name is not None:
                 spec = registry.spec(entry.name)
                 if writes(entry.name, "" if spec is None else spec.description):
-                    self.written.insert(0, (entry.turn or 0, call))
+                    found.append((entry.turn or 0, call))
+        self.written = found[::-1]
 
     def may_have_changed(self, field: Field, turn: int | None) -> bool:
         """Was there a change after it was served, and before that turn, that names the record or
         what it is a part of?"""
-        own: frozenset[str] | None = None
-        for at, call in self.written:
-            if call <= field.call:
-                return False
-            if turn is None or at < turn:
-                own = _codes_of(field.record) if own is None else own
-                changed = self._codes_in(call)
-                if not own or not changed or not own.isdisjoint(changed):
-                    return True
+        if not self.written or self.written[0][1] <= field.call:
+            return False
+        codes = _codes_of(field.record)
+        every = [self._by_code.get(code, ()) for code in ("", *sorted(codes))]
+        for changes in every if codes else [self.written[::-1]]:
+            # The first one that came later: turns do not run backwards.
+            first = bisect_right(changes, field.call, key=lambda one: one[1])
+            if first < len(changes) and (turn is None or changes[first][0] < turn):
+                return True
         return False
 
-    def _codes_in(self, call: int) -> frozenset[str]:
-        """What its arguments name with digits in it; nothing: who knows what it changed."""
-        if call not in self._codes:
-            found = [
+    @once
+    def _by_code(self) -> dict[str, list[tuple[int, int]]]:
+        """What the arguments of the changes name with digits in it, in their order; under nothing
+        those that name nothing: who knows what they changed."""
+        found: dict[str, list[tuple[int, int]]] = {}
+        for at, call in reversed(self.written):
+            words = (
                 identifier_key(word)
                 for text in texts_in(self._entries[call].arguments)
                 for word in _CODE.findall(text)
-            ]
-            self._codes[call] = frozenset(filter(_is_code, found))
-        return self._codes[call]
+            )
+            for code in dict.fromkeys(filter(_is_code, words)) or ("",):
+                found.setdefault(code, []).append((at, call))
+        return found
 
 
 def _codes_of(record: ResultRecord) -> frozenset[str]:

@@ -104,3 +104,14 @@ TEXT = (
 def test_prose_as_it_is_meant(answer, flagged):
     found = statements(answer, {"passages": TEXT})
     assert [text for text, label, _ in found if label in FLAGS] == flagged
+
+
+def test_a_decade_that_the_user_named_is_no_invention():
+    told = "It was bad in the 1990s."
+    found = statements(told, {"passages": TEXT}, prompt="Was it bad in the 1990s?")
+    assert ("1990", "user_said", "said") in found
+
+
+def test_a_day_of_the_month_counts_nothing():
+    found = statements("I found 21 orders.", {"text": "It was due on May 21st, said 3 people."})
+    assert [one for one in found if one[0] == "21" and one[1] == "supported"] == []
