@@ -64,6 +64,12 @@ _NONSENSE = (
 _ODD_NUMBERS = (
     4711, 1312, 886, 5387, 2749, 977, 6143, 3361, 647, 8219, 1583, 739, 7607, 2903, 593, 9391,
 )  # fmt: skip
+_WORDS = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen"
+_IN_WORDS = dict(enumerate(_WORDS.split(), start=1))
+_COUNTS = {str(number): number for number in range(1, 100)} | {
+    word: number for number, word in _IN_WORDS.items()
+}
+MORE_COUNTED = 4
 _VERB = re.compile(rf"\b(?:{'|'.join(_VERBS)})\b", re.IGNORECASE)
 _DENIAL = re.compile(rf"\b(?:{'|'.join(sorted(_DENIALS, key=len, reverse=True))})\b", re.IGNORECASE)
 _NEGATION = re.compile(
@@ -321,12 +327,16 @@ def wrong_weekday(sites: Sites) -> Iterator[Mutation]:
 
 
 def wrong_count(sites: Sites) -> Iterator[Mutation]:
-    for one in sites.values:
-        if one.finding.rule == "count" and one.value.text.isdecimal():
-            for more in (1, 2, 3, 4):
-                yield _put("count", one, str(int(one.value.text) + more))
-            for fewer in range(2, int(one.value.text)):
-                yield _put("count_fewer", one, str(fewer))
+    """More of them, or fewer: in digits or in words, as the answer counts."""
+    for one in sites.counts:
+        number = _COUNTS.get(one.value.text.casefold())
+        if number is None:
+            continue
+        for other in range(2, number + MORE_COUNTED + 1):
+            text = f"{other}" if one.value.text.isdecimal() else _IN_WORDS.get(other)
+            if text is not None and other != number:
+                text = text.capitalize() if one.value.text[0].isupper() else text
+                yield _put("count" if other > number else "count_fewer", one, text)
 
 
 def wrong_equation(sites: Sites) -> Iterator[Mutation]:

@@ -10,6 +10,7 @@ from typing import NamedTuple, TypeVar
 
 from callmark.grounding.binding import Names
 from callmark.grounding.checking import StatementFinding
+from callmark.grounding.reading import read_stated
 from callmark.grounding.record_tree import Field, RecordTree, number_of
 from callmark.grounding.spans import Outline, Span
 from callmark.grounding.values import Value
@@ -111,10 +112,17 @@ class Sites:
 
     @cached_property
     def values(self) -> list[GoodValue]:
-        return list(self._values())
+        return list(self._values(self.reading.grounder.values))
 
-    def _values(self) -> Iterator[GoodValue]:
-        by_range = {(value.start, value.end): value for value in self.reading.grounder.values}
+    @cached_property
+    def counts(self) -> list[GoodValue]:
+        """What counts the things of a list, in digits or in words."""
+        locale = self.trial.sample.expectation.locale
+        stated = read_stated(self.text, self.reading.grounder.values, locale)
+        return [one for one in self._values(stated) if one.finding.rule == "count"]
+
+    def _values(self, values: Sequence[Value]) -> Iterator[GoodValue]:
+        by_range = {(value.start, value.end): value for value in values}
         for one in self.good:
             value = by_range.get((one.start, one.end))
             at = -1 if value is None else self.text.find(value.text, one.start, one.end)

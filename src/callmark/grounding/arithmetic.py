@@ -6,16 +6,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import combinations, islice, pairwise
+from itertools import combinations, pairwise
 from typing import NamedTuple
 
-from callmark.grounding.binding import Binder
-from callmark.grounding.claims import is_designated
-from callmark.grounding.match import Said
-from callmark.grounding.numbers import SCALE, find_number_words
-from callmark.grounding.record_tree import Series, key_stems, stem
-from callmark.grounding.spans import Outline, Span
-from callmark.grounding.text import SIGNS, Frozen, lower, once
+from callmark.grounding.numbers import SCALE
+from callmark.grounding.record_tree import stem
+from callmark.grounding.text import SIGNS, Frozen, lower
 from callmark.grounding.values import Value, decimals_of
 
 LONGEST_GAP = 80  # characters between two numbers of one equation
@@ -463,145 +459,6 @@ def of_two(value: Value, stated: Sequence[int]) -> Sum | None:
         if number + wanted in known:
             return Sum("difference", (number + wanted, number))
     return None
-
-
-_COUNTED = re.compile(r"[ \u00a0-]([^\W\d_]{2,})(?:[ \u00a0]([^\W\d_]{2,}))?")
-_FEW = re.compile(r"\d(?<![\w.,]\d)\d{0,2}(?![\w.,]\d)")
-
-
-MOST_LISTS = 200  # of one noun that are looked through for those of a record
-_ALL_OF_THEM = re.compile(
-    r"\b(?:there (?:are|is|were)|found|(?:have|has|had|lists?|shows?|returned|includes?|contains?"
-    r"|holds?)(?: a total of| all)?|total of|all|es gibt|hat|hay|tiene|il y a)\s(?:the\s)?$",
-    re.IGNORECASE,
-)
-
-
-class Counted(NamedTuple):
-    """Whether as many as stated are there; `because` names the list."""
-
-    holds: bool
-    because: str
-
-
-# What may stand between a number and its noun without saying which of them are counted.
-_ANY_KIND = frozenset(
-    map(stem, "total different separate individual distinct unique whole single recent".split())
-)
-_EACH = re.compile(r"\b(?:each|apiece|jeweils|je|chacune?|cada)\b", re.IGNORECASE)
-
-
-class CountedThings:
-    """The lists of the results by the noun that counts what is in them."""
-
-    def __init__(
-        self,
-        outline: Outline,
-        lists: Sequence[Series],
-        said: Said,
-        binder: Binder,
-        turn_at: Callable[[int], int | None],
-    ) -> None:
-        self._outline = outline
-        self._text = outline.text
-        self._lists = lists
-        self._said = said
-        self._binder = binder
-        self._turn_at = turn_at
-
-    def count(self, value: Value, sentence: Span) -> Counted | None:
-        """`4 passengers`, where some list of passengers has four, and more than the record has of
-        which it is said."""
-        stated = value.readings[0] // SCALE
-        nouns = self.nouns_after(value)
-        own = self._lists_of_subject(value, sentence, nouns)
-        if (
-            own
-            and stated > sum(len(series.items) for series in own)
-            and not self._outline.is_proposed(sentence)
-        ):
-            return Counted(False, f"{own[0].path} has {len(own[0].items)}")
-        kind = "" if len(nouns) < 2 or nouns[0] in _ANY_KIND else nouns[0]
-        for series in self.lists_of(nouns, self._turn_at(value.start)):
-            stems = key_stems(series.key)
-            # `2 matching items`, `2 per passenger`: those of a kind, not all that the list has.
-            if len(series.items) == stated and (not kind or kind in stems):
-                return Counted(True, f"the length of {series.path}")
-        return None
-
-    def find_miscount(self, value: Value, sentence: Span, *, fewer: bool) -> str:
-        """More than any list of them has; fewer only where all of them are meant. Without `fewer`,
-        what the user counted is left alone as well."""
-        nouns = self.nouns_after(value)
-        lists = [
-            series
-            for noun in nouns[:1]
-            for series in self.lists_of((noun,), self._turn_at(value.start))
-            if key_stems(series.key) == (noun,)
-        ]
-        after = self._text[value.end : min(sentence[1], value.end + 30)]
-        if not lists or self._outline.is_proposed(sentence) or _EACH.search(after):
-            return ""
-        stated = value.readings[0] // SCALE
-        most = max(lists, key=lambda series: len(series.items))
-        before = self._text[max(sentence[0], value.start - 40) : value.start]
-        is_total = len({len(series.items) for series in lists}) == 1 and (
-            _ALL_OF_THEM.search(before) is not None
-        )
-        if stated > len(most.items):
-            is_wrong = fewer or not self.were_said(stated, nouns)
-        else:
-            is_wrong = fewer and is_total and stated < len(most.items)
-        return f"{most.path} has {len(most.items)}" if is_wrong else ""
-
-    def _lists_of_subject(self, value: Value, sentence: Span, nouns: Sequence[str]) -> list[Series]:
-        """The lists of such things that the records hold of which the number is said."""
-        lists = list(islice(self.lists_of(nouns, self._turn_at(value.start)), MOST_LISTS))
-        subject = self._binder.subject_of(value, sentence) if lists else None
-        if subject is None or (subject.inherited and len(subject.records) > 1):
-            return []
-        if not subject.beside and self._outline.tells_a_change(value, sentence):
-            return []
-        return [one for one in lists if any(one.record is record for record in subject.records)]
-
-    def nouns_after(self, value: Value) -> list[str]:
-        counted = _COUNTED.match(self._text, value.end)
-        if counted is None or is_designated(self._text, value.start):
-            return []
-        return [stem(word) for word in counted.groups() if word]
-
-    def lists_of(self, nouns: Sequence[str], turn: int | None) -> Iterator[Series]:
-        """Those that were served before that turn."""
-        for noun in nouns:
-            for series in self._by_noun.get(noun, ()):
-                if series.record.counts_for(turn):
-                    yield series
-
-    @once
-    def _by_noun(self) -> dict[str, list[Series]]:
-        found: dict[str, list[Series]] = {}
-        for series in self._lists:
-            stems = key_stems(series.key)
-            if stems:
-                found.setdefault(stems[-1], []).append(series)
-        return found
-
-    def were_said(self, number: int, nouns: Sequence[str]) -> bool:
-        """Did the user count as many of the same things?"""
-        return any((number, noun) in self._counts_said for noun in nouns)
-
-    @once
-    def _counts_said(self) -> set[tuple[int, str]]:
-        self._said.holds_key("", None)  # now its texts are known
-        found: set[tuple[int, str]] = set()
-        for _, text in self._said.texts:
-            numbers = [(one.end(), int(one[0])) for one in _FEW.finditer(text)]
-            numbers += [(end, number) for _, end, number in find_number_words(text, None)]
-            for end, number in numbers:
-                nouns = _COUNTED.match(text, end)
-                words = nouns.groups() if nouns else ()
-                found.update((number, stem(word)) for word in words if word)
-        return found
 
 
 MOST_OPERANDS = 60

@@ -17,6 +17,7 @@ from callmark.grounding.binding import (
     is_named_by,
 )
 from callmark.grounding.chains import is_within_reach
+from callmark.grounding.counting import CountedThings
 from callmark.grounding.field_words import Measures
 from callmark.grounding.formulas import find_in_formulas
 from callmark.grounding.further import FurtherWorkings
@@ -121,9 +122,9 @@ class Checker:
         return workings
 
     @once
-    def _things(self) -> arithmetic.CountedThings:
+    def _things(self) -> CountedThings:
         given = (self.outline, self.index.tree.series, self.said, self.binder, self.turn_at)
-        return arithmetic.CountedThings(*given)
+        return CountedThings(*given)
 
     @once
     def _mismatches(self) -> Mismatches:
@@ -272,16 +273,9 @@ class Checker:
         because = self._miscounts_its_list(value, sentence)
         if because:
             return self.found(value, "miscounted", "count", because=because)
-        counted = self._counted(value, sentence)
-        if counted is not None:
-            if counted.label in FLAGS and not value.text.isdecimal():
-                # `for each of the three passengers` speaks of the user's plan as often as not.
-                return self._said(value, self.turn_at(value.start)) or (
-                    self._not_claimed(value, sentence) or counted
-                )
+        if counted := self._counted(value, sentence):
             return counted
-        letters = self._sizes.letters_of(self.text, value)
-        if letters:
+        if letters := self._sizes.letters_of(self.text, value):
             fields = [field for field in fields if self._sizes.is_size(field, letters)]
         if claims.DURATION.match(self.text, value.end):  # `5 to 7 business days` are no `7 ft`
             fields = [one for one in fields if self.measures.may_last(one, value.readings)]
@@ -289,8 +283,7 @@ class Checker:
         linked = linked or self._attribution.fields_of_part(value, sentence, fields)
         if linked:
             return self.bind(value, sentence, linked)
-        other = self._attribution.find_other_than_named(value, sentence)
-        if other is not None:
+        if other := self._attribution.find_other_than_named(value, sentence):
             return other
         turn = self.turn_at(value.start)
         near = [field for field in wrong if self.measures.is_of_its_kind(value, field)]
@@ -340,7 +333,14 @@ class Checker:
         if known is None:
             return None
         label: StatementLabel = "derived" if known.holds else "miscounted"
-        return self.found(value, label, "count", because=known.because)
+        found = self.found(value, label, "count", because=known.because)
+        if known.holds or value.text.isdecimal():
+            return found
+        # `for each of three passengers` speaks of the user's plan as often as not.
+        if self._things.was_counted_by_user(value):
+            return self.found(value, "user_said", "said")
+        is_told = self._things.are_told(value, sentence)
+        return (None if is_told else self._not_claimed(value, sentence)) or found
 
     def _miscounted(
         self, value: Value, sentence: Span, *, fewer: bool = True

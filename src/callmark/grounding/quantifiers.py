@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice, pairwise
 from typing import NamedTuple
@@ -633,18 +633,35 @@ class IntroducedLists:
 
     def _one_each(self, spans: Sequence[Span]) -> list[ResultRecord]:
         """The record that each of them names: none unless all do, and all are of one list."""
-        found: dict[int, ResultRecord] = {}
+        named: list[frozenset[ResultRecord]] = []
+        kinds: set[tuple[int | None, str]] = set()
         for start, end in spans:
-            named = self._binder.mentions_in((start, min(end, start + NAMED_WITHIN) + 1))
-            if not named or len(named[0].records) != 1:
+            mentions = self._binder.mentions_in((start, min(end, start + NAMED_WITHIN) + 1))
+            if not mentions:
                 return []
-            record = named[0].records[0]
-            if any(
-                one.kind == record.kind and one.number != record.number
-                for mention in named
-                for one in mention.records
-            ):
-                return []  # `- **Accepted:** Ana and Ben`: an item of several
-            found[record.number] = record
-        kinds = {(one.parent and one.parent.number, one.kind) for one in found.values()}
-        return list(found.values()) if len(found) == len(spans) and len(kinds) == 1 else []
+            own = frozenset(mentions[0].records)
+            for other in mentions[1:]:
+                if own.isdisjoint(other.records) and not _kinds_of(own).isdisjoint(
+                    _kinds_of(other.records)
+                ):
+                    return []  # `- **Accepted:** Ana and Ben`: an item of several
+            kinds = kinds & _lists_of(own) if named else _lists_of(own)
+            named.append(own)
+        # One thing may stand in several results: there is a list in which each of them is another.
+        for kind in sorted(kinds, key=repr):
+            found = [next(one for one in own if _list_of(one) == kind) for own in named]
+            if len({one.number for one in found}) == len(spans):
+                return found
+        return []
+
+
+def _list_of(record: ResultRecord) -> tuple[int | None, str]:
+    return None if record.parent is None else record.parent.number, record.kind
+
+
+def _lists_of(records: Iterable[ResultRecord]) -> set[tuple[int | None, str]]:
+    return set(map(_list_of, records))
+
+
+def _kinds_of(records: Iterable[ResultRecord]) -> set[str]:
+    return {one.kind for one in records}

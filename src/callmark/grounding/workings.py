@@ -13,6 +13,7 @@ from typing import NamedTuple
 from callmark.grounding import arithmetic
 from callmark.grounding.arithmetic import Steps, Wanted, products, share_of, shares, sums, work_out
 from callmark.grounding.binding import NEAREST, Binder
+from callmark.grounding.counting import CountedThings
 from callmark.grounding.list_columns import ListColumn, ListColumns
 from callmark.grounding.match import Said
 from callmark.grounding.numbers import SCALE, TOLERANCE, decimal_text
@@ -111,7 +112,7 @@ class Workings:
         binder: Binder,
         said: Said,
         turn_at: TurnAt,
-        things: arithmetic.CountedThings,
+        things: CountedThings,
     ) -> None:
         self.text = outline.text
         self.outline = outline

@@ -1,0 +1,225 @@
+"""How many things of a kind there are: `4 passengers`, against the lists of the results."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+from callmark.grounding.binding import Binder
+from callmark.grounding.claims import is_designated
+from callmark.grounding.match import Said
+from callmark.grounding.numbers import SCALE, find_number_words
+from callmark.grounding.record_tree import Series, key_stems, stem
+from callmark.grounding.spans import Outline, Span
+from callmark.grounding.text import once
+from callmark.grounding.values import Value
+
+_COUNTED = re.compile(r"[ \u00a0-]([^\W\d_]{2,})(?:[ \u00a0]([^\W\d_]{2,}))?")
+_FEW = re.compile(r"\d(?<![\w.,]\d)\d{0,2}(?![\w.,]\d)")
+
+
+MOST_LISTS = 200  # of one noun that are looked through for those of a record
+_ALL_OF_THEM = re.compile(
+    r"\b(?:there (?:are|is|were)|found|(?:have|has|had|lists?|shows?|returned|includes?|contains?"
+    r"|holds?)(?: a total of| all)?|total of|all|es gibt|hat|hay|tiene|il y a)\s(?:the\s)?$",
+    re.IGNORECASE,
+)
+
+
+_LIMIT = re.compile(
+    r"\b(?:up to|at (?:the )?most|at least|maximum(?: of)?|max\.?|no more than|more than|fewer than"
+    r"|less than|limit of|limited to|höchstens|mindestens|maximal|bis zu|como máximo|hasta"
+    r"|au plus|jusqu'à)"
+    r"\s\w+$",
+    re.IGNORECASE,
+)
+_IF = re.compile(r"\b(?:if|whether|unless|would|wenn|falls|ob|si)\b", re.IGNORECASE)
+_DEFINITE = re.compile(
+    r"\b(?:all|these|those|the|your|his|her|their|our|alle|diese|die|los|las|estos|estas|sus|les|ces|vos)"
+    r"(?:\s(?:other|remaining|anderen|otros|otras|autres))?\s$",
+    re.IGNORECASE,
+)
+
+
+# `an order with five items`, `the reservation (4WQ150) for two passengers`
+_OF_ONE = re.compile(
+    r"\b(?:an?|one|the|this|that|your|my|ein\w*|der|die|das|una?|el|la|une?|le)"
+    r"\s(?:[^\W\d_]+\s){0,2}?[^\W\d_]*[^\W\d_s]\s(?:#?[\w-]*\d[\w-]*\s|\([^()\n]{1,30}\)\s)?"
+    r"(?:with|containing|contains|has|had|holds|holding|includes|including|mit|con|avec)\s(?:only\s)?$",
+    re.IGNORECASE,
+)
+
+
+class Counted(NamedTuple):
+    """Whether as many as stated are there; `because` names the list."""
+
+    holds: bool
+    because: str
+
+
+def _sizes_of(lists: Sequence[Series]) -> list[int]:
+    """How many things each holds; what a record is called by tells that it is served again."""
+    sizes: dict[object, int] = {}
+    for series in lists:
+        key = frozenset(series.record.names) or id(series.record)
+        sizes[key] = max(sizes.get(key, 0), len(series.items))
+    return list(sizes.values())
+
+
+def _reach_none(number: int, sizes: Sequence[int]) -> bool:
+    """Do no few of the lists hold so many together?"""
+    reached = 1  # bit n: some of them hold n
+    for size in sizes:
+        reached |= reached << size
+    return not reached >> number & 1
+
+
+# What may stand between a number and its noun without saying which of them are counted.
+_ANY_KIND = frozenset(
+    map(stem, "total different separate individual distinct unique whole single recent".split())
+)
+_EACH = re.compile(r"\b(?:each|apiece|jeweils|je|chacune?|cada)\b", re.IGNORECASE)
+
+
+class CountedThings:
+    """The lists of the results by the noun that counts what is in them."""
+
+    def __init__(
+        self,
+        outline: Outline,
+        lists: Sequence[Series],
+        said: Said,
+        binder: Binder,
+        turn_at: Callable[[int], int | None],
+    ) -> None:
+        self._outline = outline
+        self._text = outline.text
+        self._lists = lists
+        self._said = said
+        self._binder = binder
+        self._turn_at = turn_at
+
+    def count(self, value: Value, sentence: Span) -> Counted | None:
+        """`4 passengers`, where some list of passengers has four, and more than the record has of
+        which it is said."""
+        stated = value.readings[0] // SCALE
+        nouns = self.nouns_after(value)
+        own = self._lists_of_subject(value, sentence, nouns)
+        if (
+            own
+            and stated > sum(len(series.items) for series in own)
+            and (self.are_told(value, sentence) or not self._outline.is_proposed(sentence))
+        ):
+            return Counted(False, f"{own[0].path} has {len(own[0].items)}")
+        kind = "" if len(nouns) < 2 or nouns[0] in _ANY_KIND else nouns[0]
+        for series in self.lists_of(nouns, self._turn_at(value.start)):
+            stems = key_stems(series.key)
+            # `2 matching items`, `2 per passenger`: those of a kind, not all that the list has.
+            if len(series.items) == stated and (not kind or kind in stems):
+                return Counted(True, f"the length of {series.path}")
+        lists = self._lists_called(nouns, self._turn_at(value.start))
+        if lists and stated == sum(_sizes_of(lists)):  # `five items in the two orders`
+            return Counted(True, f"what all {lists[0].path} hold")
+        return None
+
+    def find_miscount(self, value: Value, sentence: Span, *, fewer: bool) -> str:
+        """More than any list of them has; fewer only where all of them are meant. Without `fewer`,
+        what the user counted is left alone as well."""
+        nouns = self.nouns_after(value)
+        lists = self._lists_called(nouns, self._turn_at(value.start))
+        after = self._text[value.end : min(sentence[1], value.end + 30)]
+        if not lists or _EACH.search(after):
+            return ""
+        stated = value.readings[0] // SCALE
+        most = max(lists, key=lambda series: len(series.items))
+        before = self._text[max(sentence[0], value.start - 40) : value.start]
+        sizes = _sizes_of(lists)
+        most_held = max(sizes) if _OF_ONE.search(before) else sum(sizes)
+        if self._outline.is_proposed(sentence):
+            is_open = not self.are_told(value, sentence) or self.were_said(stated, nouns)
+            is_wrong = not is_open and stated > most_held
+            return f"{most.path} has {len(most.items)}" if is_wrong else ""
+        is_total = len({len(series.items) for series in lists}) == 1 and (
+            _ALL_OF_THEM.search(before) is not None
+        )
+        if stated > len(most.items):
+            are_all = _ALL_OF_THEM.search(before) is not None
+            is_no_count = stated > most_held or (are_all and _reach_none(stated, sizes))
+            is_wrong = is_no_count and (fewer or not self.were_said(stated, nouns))
+        else:
+            is_wrong = fewer and is_total and stated < len(most.items)
+        return f"{most.path} has {len(most.items)}" if is_wrong else ""
+
+    def _lists_called(self, nouns: Sequence[str], turn: int | None) -> list[Series]:
+        """Those whose whole key is what is counted."""
+        named = nouns[1:] if nouns and nouns[0] in _ANY_KIND else nouns[:1]
+        return [
+            series
+            for noun in named
+            for series in islice(self.lists_of((noun,), turn), MOST_LISTS)
+            if key_stems(series.key) == (noun,)
+        ]
+
+    def are_told(self, value: Value, sentence: Span) -> bool:
+        """`Shall I cancel all three orders?` says how many there are, and so does `Since there are
+        two passengers, you could take four bags`."""
+        before = self._text[max(sentence[0], value.start - 40) : value.start]
+        if _DEFINITE.search(before) or _OF_ONE.search(before):
+            return True
+        return _ALL_OF_THEM.search(before) is not None and _IF.search(before) is None
+
+    def _lists_of_subject(self, value: Value, sentence: Span, nouns: Sequence[str]) -> list[Series]:
+        """The lists of such things that the records hold of which the number is said."""
+        lists = list(islice(self.lists_of(nouns, self._turn_at(value.start)), MOST_LISTS))
+        subject = self._binder.subject_of(value, sentence) if lists else None
+        if subject is None or (subject.inherited and len(subject.records) > 1):
+            return []
+        if not subject.beside and self._outline.tells_a_change(value, sentence):
+            return []
+        return [one for one in lists if any(one.record is record for record in subject.records)]
+
+    def nouns_after(self, value: Value) -> list[str]:
+        counted = _COUNTED.match(self._text, value.end)
+        if counted is None or is_designated(self._text, value.start):
+            return []
+        return [stem(word) for word in counted.groups() if word]
+
+    def lists_of(self, nouns: Sequence[str], turn: int | None) -> Iterator[Series]:
+        """Those that were served before that turn."""
+        for noun in nouns:
+            for series in self._by_noun.get(noun, ()):
+                if series.record.counts_for(turn):
+                    yield series
+
+    @once
+    def _by_noun(self) -> dict[str, list[Series]]:
+        found: dict[str, list[Series]] = {}
+        for series in self._lists:
+            stems = key_stems(series.key)
+            if stems:
+                found.setdefault(stems[-1], []).append(series)
+        return found
+
+    def was_counted_by_user(self, value: Value) -> bool:
+        return self.were_said(value.readings[0] // SCALE, self.nouns_after(value))
+
+    def were_said(self, number: int, nouns: Sequence[str]) -> bool:
+        """Did the user count as many of the same things?"""
+        return any((number, noun) in self._counts_said for noun in nouns)
+
+    @once
+    def _counts_said(self) -> set[tuple[int, str]]:
+        self._said.holds_key("", None)  # now its texts are known
+        found: set[tuple[int, str]] = set()
+        for _, text in self._said.texts:
+            numbers = [(one.end(), int(one[0])) for one in _FEW.finditer(text)]
+            numbers += [(end, number) for _, end, number in find_number_words(text, None)]
+            for end, number in numbers:
+                if _LIMIT.search(text, max(0, end - 24), end):
+                    continue  # `at most five passengers` counts nobody
+                nouns = _COUNTED.match(text, end)
+                words = nouns.groups() if nouns else ()
+                found.update((number, stem(word)) for word in words if word)
+        return found
