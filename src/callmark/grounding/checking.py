@@ -289,21 +289,20 @@ class Checker:
         near = [field for field in wrong if self.measures.is_of_its_kind(value, field)]
         near = near or self.binder.linked(value, wrong, sentence)
         near = [one for one in near if one.number is not None or len(str(one.value)) < LONG_TEXT]
+        said = self._said(value, turn)
         found = (
             self._converted(value, turn)
             or self._in_another_unit(value, wrong, turn)
             or self._miscounted(value, sentence, fewer=False)
             or self._size(value, letters, fields, turn)
-            or self._said(value, turn)
-            or self._miscounted(value, sentence)
+            or (said if self._things.may_be_said(value) else None)
+            or (None if said else self._miscounted(value, sentence))
             or self._mismatched(value, near)
             or self._attribution.find_unlike_any(value, sentence)
         )
-        if found is not None:
-            return found
-        if claims.DURATION.match(self.text, value.end):
+        if found is None and claims.DURATION.match(self.text, value.end):
             return self.found(value, "not_claimed", "duration")
-        return self.found(value, "unchecked", "small number")
+        return found or self.found(value, "unchecked", "small number")
 
     def _miscounts_its_list(self, value: Value, sentence: Span) -> str:
         if value.readings[0] < 2 * SCALE or value.unit or self.workings.is_money(value):

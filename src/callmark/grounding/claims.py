@@ -141,12 +141,18 @@ SITE = re.compile(r"(?:https?://)?[^/?#\s]+/?", re.IGNORECASE)
 _WORD = re.compile(r"[^\W\d_]{2,}")
 # Up to three words before a place, read from there: most places have none.
 _WORDS_BACKWARDS = re.compile(r"\n?[ #]{1,2}[^\W\d_]+(?: [^\W\d_]+){0,2}")
-_LETTERS = re.compile(r"[A-Za-z]{1,3}(?![A-Za-z0-9])")
-_SIZE = re.compile(r"\d{1,6}([A-Za-z]{1,3})")
-_APART = re.compile(r"\d{1,6} ?([A-Za-z]{1,3})")
-_LONGEST_SIZE = 9
+# `4K`, `1TB SSD`, `2-piece`
+_SIZE = re.compile(r"\d{1,6}(?:([A-Za-z]{1,3})(?: [A-Z]{2,6}){0,2}|[-\u2010\u2011]([a-z]{3,8}))")
+_APART = re.compile(r"\d{1,6} ([A-Za-z]{1,3})")
+_LETTERS = re.compile(r" ?([A-Za-z]{1,3})(?![A-Za-z0-9])|[-\u2010\u2011 ]([a-z]{3,8})\b")
+_LONGEST_SIZE = 14
 # Times and multiples are worked out; places in an order are counted.
-_LASTING = frozenset("h m s d w y hrs min sec am pm AM PM x X st nd rd th".split())
+_LASTING = frozenset(
+    """
+    h m s d w y hrs min sec am pm AM PM x X st nd rd th second minute hour day night week month year
+    star
+    """.split()
+)
 
 Unclaimed = tuple[StatementLabel, str]
 
@@ -383,20 +389,25 @@ class LetteredSizes:
 
     def letters_of(self, text: str, value: Value) -> str:
         """Empty: the results have no such sizes."""
-        at = value.end + (text[value.end : value.end + 1] == " ")  # `30 MP`
-        found = _LETTERS.match(text, at)
-        return found[0] if found is not None and found[0] in self._known else ""
+        letters = _tail(_LETTERS.match(text, value.end))  # `30 MP`
+        return letters if letters in self._known else ""
 
     @staticmethod
     def is_size(field: Field, letters: str) -> bool:
-        found = _APART.fullmatch(field.value) if isinstance(field.value, str) else None
-        return found is not None and found[1] == letters
+        if not isinstance(field.value, str) or len(field.value) > _LONGEST_SIZE:
+            return False
+        found = _APART.fullmatch(field.value) or _SIZE.fullmatch(field.value)
+        return _tail(found) == letters
 
     @once
     def _known(self) -> frozenset[str]:
         texts = {text for text, _ in self._index.tree.text_fields}
         found = (_SIZE.fullmatch(text) for text in texts if len(text) <= _LONGEST_SIZE)
-        return frozenset(one[1] for one in found if one is not None) - _LASTING
+        return frozenset(map(_tail, found)) - _LASTING - {""}
+
+
+def _tail(found: re.Match[str] | None) -> str:
+    return "" if found is None else next(filter(None, found.groups()), "")
 
 
 # A number that stands for no record and under no label, with one of these near it, was worked out

@@ -10,14 +10,13 @@ from typing import NamedTuple
 from callmark.grounding.binding import Binder
 from callmark.grounding.claims import is_designated
 from callmark.grounding.match import Said
-from callmark.grounding.numbers import SCALE, find_number_words
+from callmark.grounding.numbers import SCALE
 from callmark.grounding.record_tree import Series, key_stems, stem
 from callmark.grounding.spans import Outline, Span
 from callmark.grounding.text import once
 from callmark.grounding.values import Value
 
 _COUNTED = re.compile(r"[ \u00a0-]([^\W\d_]{2,})(?:[ \u00a0]([^\W\d_]{2,}))?")
-_FEW = re.compile(r"\d(?<![\w.,]\d)\d{0,2}(?![\w.,]\d)")
 
 
 MOST_LISTS = 200  # of one noun that are looked through for those of a record
@@ -28,13 +27,8 @@ _ALL_OF_THEM = re.compile(
 )
 
 
-_LIMIT = re.compile(
-    r"\b(?:up to|at (?:the )?most|at least|maximum(?: of)?|max\.?|no more than|more than|fewer than"
-    r"|less than|limit of|limited to|höchstens|mindestens|maximal|bis zu|como máximo|hasta"
-    r"|au plus|jusqu'à)"
-    r"\s\w+$",
-    re.IGNORECASE,
-)
+# What a number counts or measures: one or two words behind it.
+_BESIDE = re.compile(r"[ \u00a0-]?([^\W\d_]+)(?:[ \u00a0-]([^\W\d_]{2,}))?")
 _IF = re.compile(r"\b(?:if|whether|unless|would|wenn|falls|ob|si)\b", re.IGNORECASE)
 _DEFINITE = re.compile(
     r"\b(?:all|these|those|the|your|his|her|their|our|alle|diese|die|los|las|estos|estas|sus|les|ces|vos)"
@@ -128,7 +122,8 @@ class CountedThings:
         """More than any list of them has; fewer only where all of them are meant. Without `fewer`,
         what the user counted is left alone as well."""
         nouns = self.nouns_after(value)
-        lists = self._lists_called(nouns, self._turn_at(value.start))
+        turn = self._turn_at(value.start)
+        lists = self._lists_called(nouns, turn)
         after = self._text[value.end : min(sentence[1], value.end + 30)]
         if not lists or _EACH.search(after):
             return ""
@@ -138,7 +133,7 @@ class CountedThings:
         sizes = _sizes_of(lists)
         most_held = max(sizes) if _OF_ONE.search(before) else sum(sizes)
         if self._outline.is_proposed(sentence):
-            is_open = not self.are_told(value, sentence) or self.were_said(stated, nouns)
+            is_open = not self.are_told(value, sentence) or self._said.counts(stated, nouns, turn)
             is_wrong = not is_open and stated > most_held
             return f"{most.path} has {len(most.items)}" if is_wrong else ""
         is_total = len({len(series.items) for series in lists}) == 1 and (
@@ -147,7 +142,7 @@ class CountedThings:
         if stated > len(most.items):
             are_all = _ALL_OF_THEM.search(before) is not None
             is_no_count = stated > most_held or (are_all and _reach_none(stated, sizes))
-            is_wrong = is_no_count and (fewer or not self.were_said(stated, nouns))
+            is_wrong = is_no_count and (fewer or not self._said.counts(stated, nouns, turn))
         else:
             is_wrong = fewer and is_total and stated < len(most.items)
         return f"{most.path} has {len(most.items)}" if is_wrong else ""
@@ -202,24 +197,16 @@ class CountedThings:
                 found.setdefault(stems[-1], []).append(series)
         return found
 
+    def may_be_said(self, value: Value) -> bool:
+        """Who asked for 3 bags did not say `3 TB`."""
+        beside = _BESIDE.match(self._text, value.end)
+        if beside is None:
+            return True
+        nouns = [stem(one) for one in beside.groups() if one]
+        turn = self._turn_at(value.start)
+        return self._said.counts(value.readings[0] // SCALE, (*nouns, ""), turn)
+
     def was_counted_by_user(self, value: Value) -> bool:
-        return self.were_said(value.readings[0] // SCALE, self.nouns_after(value))
-
-    def were_said(self, number: int, nouns: Sequence[str]) -> bool:
         """Did the user count as many of the same things?"""
-        return any((number, noun) in self._counts_said for noun in nouns)
-
-    @once
-    def _counts_said(self) -> set[tuple[int, str]]:
-        self._said.holds_key("", None)  # now its texts are known
-        found: set[tuple[int, str]] = set()
-        for _, text in self._said.texts:
-            numbers = [(one.end(), int(one[0])) for one in _FEW.finditer(text)]
-            numbers += [(end, number) for _, end, number in find_number_words(text, None)]
-            for end, number in numbers:
-                if _LIMIT.search(text, max(0, end - 24), end):
-                    continue  # `at most five passengers` counts nobody
-                nouns = _COUNTED.match(text, end)
-                words = nouns.groups() if nouns else ()
-                found.update((number, stem(word)) for word in words if word)
-        return found
+        nouns = self.nouns_after(value)
+        return self._said.counts(value.readings[0] // SCALE, nouns, self._turn_at(value.start))

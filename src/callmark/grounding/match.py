@@ -23,7 +23,14 @@ from callmark.grounding.evidence import (
     is_text,
     telling,
 )
-from callmark.grounding.numbers import SCALE, find_number_words, of_json, read_unlocalised
+from callmark.grounding.numbers import (
+    SCALE,
+    NumberWord,
+    find_number_words,
+    of_json,
+    read_unlocalised,
+)
+from callmark.grounding.record_tree import stem
 from callmark.grounding.resolvers import resolved_id, stands_in
 from callmark.grounding.spans import Insides, Span
 from callmark.grounding.text import (
@@ -47,7 +54,7 @@ from callmark.records.results import Match, ValueMark
 from callmark.records.statements import StatementLabel
 from callmark.records.trace import read_inside
 
-K = TypeVar("K", int, str)
+K = TypeVar("K", int, str, tuple[int, str])
 MomentsSaid = dict[tuple[int | None, ...], list[tuple[Moment, int]]]
 
 # `HAT 023`, `credit card 4421486`: up to three words before digits may be an identifier. Looked
@@ -55,6 +62,15 @@ MomentsSaid = dict[tuple[int | None, ...], list[tuple[Moment, int]]]
 _DIGIT_AFTER_WORD = re.compile(r"[ #]\d(?:(?<=[^\W\d_][ #]\d)|(?<=[^\W\d_][ #][ #]\d))")
 _REST = re.compile(r"[\w-]*")
 _WORDS_BACKWARDS = re.compile(r"[ #]?[^\W\d_]+(?: [^\W\d_]+){0,2}")
+_FEW = re.compile(r"\d(?<![\w.,]\d)\d{0,2}(?![\d_]|[.,]\d)")
+_BESIDE = re.compile(r"[ \u00a0-]?([^\W\d_]+)(?:[ \u00a0-]([^\W\d_]{2,}))?")
+_LIMIT = re.compile(
+    r"\b(?:up to|at (?:the )?most|at least|maximum(?: of)?|max\.?|no more than|more than|fewer than"
+    r"|less than|limit of|limited to|höchstens|mindestens|maximal|bis zu|como máximo|hasta"
+    r"|au plus|jusqu'à)"
+    r"\s\w+$",
+    re.IGNORECASE,
+)
 _NEAR = 80  # characters that hold three words, nearly always
 
 
@@ -82,6 +98,7 @@ class Said:
         self._numbers: dict[int, int] = {}
         self._keys: dict[str, int] = {}
         self._moments: MomentsSaid = {}
+        self._counted: dict[tuple[int, str], int] = {}
         self._endings: dict[str, list[tuple[str, int]]] | None = None
         self._folded: list[tuple[str, int]] = []
         self._indexed = False
@@ -137,13 +154,23 @@ class Said:
             if near in self._numbers
         )
 
+    def counts(self, number: int, nouns: Iterable[str], turn: int | None) -> bool:
+        """Did the user say so many of it? `nouns` are stems; "": a number and nothing behind it."""
+        self._index()
+        known = self._counted
+        told = (known[number, noun] for noun in nouns if (number, noun) in known)
+        return any(is_earlier(at, turn) for at in told)
+
     def _index(self) -> None:
         if self._indexed:
             return
         self._indexed = True
         for turn, text in self._utterances:
             if not isinstance(text, str):
-                _note(self._numbers, of_json(text), turn)
+                number = of_json(text)
+                _note(self._numbers, number, turn)
+                if number % SCALE == 0:
+                    _note(self._counted, (number // SCALE, ""), turn)
                 continue
             self.texts.append((turn, text))
             read = _read_utterance(text, self._locale)
@@ -152,6 +179,8 @@ class Said:
                 _note(self._keys, key, turn)
             for number in read.numbers:
                 _note(self._numbers, number, turn)
+            for counted in read.counted:
+                _note(self._counted, counted, turn)
             for moment in read.moments:
                 self._add_moment(moment, turn)
 
@@ -174,6 +203,7 @@ class _UtteranceReading(NamedTuple):
     folded: str
     keys: tuple[str, ...]
     numbers: tuple[int, ...]
+    counted: tuple[tuple[int, str], ...]
     moments: tuple[Moment, ...]
 
 
@@ -189,13 +219,26 @@ def _read_utterance(text: str, locale: str | None) -> _UtteranceReading:
         value for one in dict.fromkeys((None, locale)) for value in flat(values_of(text, one))
     ]
     numbers = [reading for value in values for reading in value.readings]
-    words = [number * SCALE for _, _, number in find_number_words(text, locale)]
+    in_words = find_number_words(text, locale)
+    words = [one.number * SCALE for one in in_words]
     return _UtteranceReading(
         folded,
         tuple(dict.fromkeys((*joined, *(value.key for value in values if value.key)))),
         tuple(dict.fromkeys((*numbers, *words))),
+        tuple(dict.fromkeys(_counted_in(text, in_words))),
         tuple(dict.fromkeys(moment for value in values for moment in value.moments)),
     )
+
+
+def _counted_in(text: str, in_words: Iterable[NumberWord]) -> Iterator[tuple[int, str]]:
+    """Small numbers with what they count or measure: `two bags`, `10x zoom`."""
+    told = [(one.end(), int(one[0])) for one in _FEW.finditer(text)]
+    for end, number in (*told, *((one.end, one.number) for one in in_words)):
+        if _LIMIT.search(text, max(0, end - 24), end):
+            continue  # `at most five passengers` counts nobody
+        beside = _BESIDE.match(text, end)
+        words = [] if beside is None else [one for one in beside.groups() if one]
+        yield from ((number, stem(word)) for word in words or [""])
 
 
 def _note(turns: dict[K, int], key: K, turn: int) -> None:
