@@ -160,7 +160,7 @@ def test_where_nothing_is_listed_nothing_is_ranked_counted_or_told_apart(result,
     index, outline, binder = indexed(result, text)
     tree = index.tree
     if not _has_lists(tree):
-        ranks = Ranks(tree, binder.all_mentions, [])
+        ranks = Ranks(index, binder.all_mentions, [])
         assert list(ranks.wrong_in(outline, binder, lambda _: None)) == []
         assert list(Tallies(tree).wrong_in(outline)) == []
         if not any(" " in name for one in tree.records for name in one.names):

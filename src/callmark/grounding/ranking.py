@@ -14,12 +14,12 @@ from callmark.grounding.numbers import SCALE
 from callmark.grounding.reading import read_leaf
 from callmark.grounding.record_tree import (
     Field,
-    RecordTree,
+    RecordIndex,
     ResultRecord,
     key_words,
 )
 from callmark.grounding.spans import Outline, Span
-from callmark.grounding.text import find_at, number_in_words
+from callmark.grounding.text import SIGNS, find_at, number_in_words
 from callmark.grounding.values import Value
 
 MOST_RANKED = 200  # of a list that is ranked
@@ -49,10 +49,13 @@ _TABLE = """
 + duration time minutes hours transit delivery days: slowest|langsamste\\w*|más lent[oa]s?|(?:le
     |la|les) plus lente?s?
 + date time created updated published day start started since hired joined: latest|newest
-    |most recent|neueste\\w*|jüngste\\w*
+    |most recent(?:ly)?
+    |(?:left|arrived|came in|starts|started|departs|departed|opened|finished|ended) last
+    |neueste\\w*|jüngste\\w*
     |más reciente|(?:le|la|les) plus récente?s?
 - date time created updated published day year built start started since hired joined: oldest
-    |earliest|älteste\\w*|früheste\\w*
+    |earliest|(?:left|arrived|came in|starts|started|departs|departed|opened|finished|ended) first
+    |älteste\\w*|früheste\\w*
     |más antigu[oa]s?|(?:le|la|les) plus ancien(?:ne)?s?
 + temperature high: hottest|warmest|wärmste\\w*|heißeste\\w*|más (?:cálid|caluros)[oa]s?|(?:le
     |la|les) plus chaude?s?
@@ -161,6 +164,18 @@ _VARIANT = re.compile(
     r"\b(?:variant|model|version|configuration|colou?r|size|style|replacement)s?\b", re.IGNORECASE
 )
 # Up to where it is said which one it is: `variant of the same lamp` of `… is item 17`.
+# `price in this period was 43.2`: up to the value that is given as the least or the most.
+_GIVEN_AS = re.compile(
+    r"(?P<what>[^.,;:!?\n()\d]{0,50}?)"
+    rf"(?:\b(?:is|was|are|were|ist|war|est|était|es|era|fue)\s|:\s?)[*_\"“'`{SIGNS}]{{0,3}}(?=\d)",
+    re.IGNORECASE,
+)
+_AT_SOME_TIME = re.compile(
+    r"\b(?:to(?:day|night|morrow)|yesterday|morning|afternoon|evening|night|week|month|year|now"
+    r"|current\w*|so far|heute|morgen|woche|monat|hoy|mañana|semana|mes|aujourd|demain|semaine"
+    r"|mois)\b",
+    re.IGNORECASE,
+)
 _PHRASE = re.compile(r"(?:(?!\b(?:is|are|was|were|would|would be)\b)[^.,;:(!?\n—–]){0,60}")
 # No noun follows that would say what is ranked.
 _ALONE = re.compile(r"[*_]*\s*(?:[,.;:)!]|$|\n|(?:of|in|among|so far|von|de|del|du|des)\b)")
@@ -184,8 +199,13 @@ class Ranks:
     """The lists of the results whose records could be ranked."""
 
     def __init__(
-        self, tree: RecordTree, mentions: Sequence[Mention], values: Sequence[Value]
+        self,
+        index: RecordIndex,
+        mentions: Sequence[Mention],
+        values: Sequence[Value],
     ) -> None:
+        tree = index.tree
+        self._index = index
         self._groups: dict[int, list[ResultRecord]] = {}
         for group in tree.groups:
             if len(group) <= MOST_RANKED:
@@ -204,7 +224,9 @@ class Ranks:
         for count, found in enumerate(find_at(_RANK, outline.text, places)):
             if count >= MOST_CLAIMS:
                 return
-            wrong = self._judge(outline, binder, found, turn_at(found.start()))
+            turn = turn_at(found.start())
+            wrong = self._judge(outline, binder, found, turn)
+            wrong = wrong or self._judge_value(outline, found, turn)
             if wrong is not None:
                 yield wrong
 
@@ -238,6 +260,39 @@ class Ranks:
             wrong = wrong or judged
         return wrong
 
+    def _judge_value(
+        self, outline: Outline, found: re.Match[str], turn: int | None
+    ) -> WrongRank | None:
+        """`The lowest price was 43.2`, where it is that of a record with a lower one: wrong only
+        if it is the first in no column in which it stands."""
+        sentence = outline.sentence_at(found.start())
+        given = _GIVEN_AS.match(outline.text, found.end(), sentence[1])
+        is_most = _SUPERLATIVES[found.lastgroup or ""].is_most
+        if given is None or is_most is None or not _is_claimed(outline, found, sentence):
+            return None
+        if _NARROWED.search(given["what"]) or _AT_SOME_TIME.search(given["what"]):
+            return None
+        at = bisect_left(self._values, given.end(), key=lambda one: one.end - len(one.text))
+        value = self._values[at] if at < len(self._values) else None
+        if value is None or value.start > given.end() or value.kind != "number":
+            return None
+        wrong: WrongRank | None = None
+        for field in self._index.stating(value, turn)[:MOST_OF_ONE]:
+            group = self._groups.get(field.record.number)
+            path = ("", field.key)
+            if group is None or any(
+                (own := _value(one, path)) is not None and own[0] < 0 for one in group
+            ):
+                return None
+            sets = self._sets_of(outline, field.record) + _of_one_month(group, field.record)
+            words = (*given["what"].split(), found[0])
+            sets += _narrowed(sets, group, field.record, " ".join(words))
+            judged = _deserved(found.span(), field.record, [path], sets, is_most)
+            if judged is None:
+                return None
+            wrong = wrong or judged
+        return wrong
+
     def _paths(
         self, outline: Outline, found: re.Match[str], record: ResultRecord
     ) -> Sequence[_Path]:
@@ -248,6 +303,8 @@ class Ranks:
         if not words and noun is not None:
             words = field_words.words_said(text, *noun.span(1))
         columns = list(_columns(record, words)) or list(_columns(record, superlative.also))
+        if not columns and "date" in words:  # `last_modified`, `Clock-in`: all that is a time
+            columns = list(_times(record))
         measure = _MEASURE_OF.match(noun[1]) if noun is not None and not superlative.words else None
         if measure is not None:
             columns = [one for one in columns if measure[1].casefold() in key_words(one[1])]
@@ -374,8 +431,25 @@ def _narrowed(
         if isinstance(value, str) and value.isalpha() and value.casefold() in words:
             alike = [one for one in group if _holds(one, like)]
             others = _plain_fields(record)
-            return [alike, *([one for one in alike if _holds(one, each)] for each in others)]
+            sets = [alike, *([one for one in alike if _holds(one, each)] for each in others)]
+            return [one for one in sets if len(one) > 1]
     return list(sets)
+
+
+def _of_one_month(group: Sequence[ResultRecord], record: ResultRecord) -> list[list[ResultRecord]]:
+    """Those of the same month as the record: who asked for October need not say so again."""
+    sets = []
+    for path in _times(record):
+        own = _month_of(record, path)
+        alike = [one for one in group if own is not None and _month_of(one, path) == own]
+        sets.append(alike)
+    return [one for one in sets if len(one) > 1]
+
+
+def _month_of(record: ResultRecord, path: _Path) -> int | None:
+    """Its year and month."""
+    found = _value(record, path)
+    return None if found is None else found[0] // SCALE // 10**6
 
 
 def _are_unlike(phrase: str, record: ResultRecord, group: Sequence[ResultRecord]) -> bool:
@@ -384,7 +458,10 @@ def _are_unlike(phrase: str, record: ResultRecord, group: Sequence[ResultRecord]
     if len(names) < 2:
         return False
     own = _kind_name(record)
-    return _VARIANT.search(phrase) is not None or (own != "" and own in phrase.casefold())
+    variant = _VARIANT.search(phrase)
+    # A size that the record itself has is what is ranked.
+    is_key = variant and any(variant[0].casefold() == one.key for one in record.fields)
+    return (variant is not None and not is_key) or (own != "" and own in phrase.casefold())
 
 
 def _kind_name(record: ResultRecord) -> str:
@@ -418,6 +495,18 @@ def _columns(record: ResultRecord, words: frozenset[str]) -> Iterator[_Path]:
             yield above, field.key
 
 
+def _times(record: ResultRecord) -> Iterator[_Path]:
+    for above, field in _near_fields(record):
+        if isinstance(field.value, str) and _is_time(field.value[:_LONGEST_TEXT]):
+            yield above, field.key
+
+
+@lru_cache(maxsize=1 << 12)
+def _is_time(text: str) -> bool:
+    values = read_leaf(text)
+    return len(values) == 1 and bool(values[0].moments)
+
+
 def _value(record: ResultRecord, path: _Path) -> tuple[int, Field] | None:
     for above, field in _near_fields(record):
         if (above, field.key) == path:
@@ -440,7 +529,7 @@ def _rank_of_text(text: str) -> int | None:
     if len(values) != 1:
         return None
     moments = values[0].moments
-    if moments and moments[0].year is not None:
+    if moments and (moments[0].year is not None or not moments[0].has_day):
         one = moments[0]
         parts = (one.year or 0, one.month or 0, one.day or 0, one.hour or 0, one.minute or 0)
         rank = 0

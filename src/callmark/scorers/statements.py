@@ -184,7 +184,7 @@ def _check_rules(
             if kind.start not in told:
                 yield kind
     if _has_lists(tree):
-        yield from _check_ranks(reading, outline, tree, binder, values)
+        yield from _check_ranks(reading, outline, index, binder, values)
         yield from _check_tallies(reading, outline, tree, binder)
     if not DAY_KEYS.isdisjoint(map(str.casefold, tree.keys)):
         yield from _check_hours(reading, outline, tree)
@@ -439,11 +439,11 @@ def _check_amounts(
 def _check_ranks(
     reading: TrialReading,
     outline: Outline,
-    tree: RecordTree,
+    index: RecordIndex,
     binder: Binder,
     values: list[Value],
 ) -> Iterator[StatementFinding]:
-    ranks = Ranks(tree, binder.all_mentions, values)
+    ranks = Ranks(index, binder.all_mentions, values)
     for wrong in ranks.wrong_in(outline, binder, reading.turn_at):
         because = (
             f"{wrong.field.key} is {_show(wrong.field)}, but {_show(wrong.other)} at"

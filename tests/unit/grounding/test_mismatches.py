@@ -84,7 +84,9 @@ def test_a_label_that_names_its_field_is_no_difference():
 def test_what_nothing_of_that_name_has():
     told = "Your trip:\n- **Baggage:** 1 total, 4 non-free"
     assert ("4", "unsupported", "value") in statements(told, TRIP)
-    assert ("4", "user_said", "said") in statements(told, TRIP, prompt="I have 4 bags.")
+    assert ("4", "user_said", "said") in statements(told, TRIP, prompt="I have 4 non-free ones.")
+    # Who has 4 bags did not say that 4 of them are to be paid for.
+    assert ("4", "unsupported", "value") in statements(told, TRIP, prompt="I have 4 bags.")
 
 
 def test_a_currency_that_the_user_named_is_not_foreign():
