@@ -21,7 +21,7 @@ from callmark.grounding.counting import CountedThings
 from callmark.grounding.field_words import Measures
 from callmark.grounding.formulas import find_in_formulas
 from callmark.grounding.further import FurtherWorkings
-from callmark.grounding.match import Said
+from callmark.grounding.match import Said, Utterance
 from callmark.grounding.mismatches import Mismatches
 from callmark.grounding.numbers import SCALE, decimal_text
 from callmark.grounding.quantifiers import IntroducedLists
@@ -35,6 +35,7 @@ from callmark.grounding.record_tree import (
 )
 from callmark.grounding.spans import TOLD_CHANGE, Outline, Span
 from callmark.grounding.text import Frozen, names_an_ending, once
+from callmark.grounding.told_of import TellingOf, ToldOf
 from callmark.grounding.values import Value, decimals_of, is_one_value, is_small
 from callmark.grounding.workings import FEW_NUMBERS, TurnAt, Worked
 from callmark.records.statements import FLAGS, GOOD, StatementLabel
@@ -75,6 +76,7 @@ class Checker:
         turn_at: TurnAt,
         failed: Said | None = None,
         named: Named = lambda key, turn: False,
+        questions: Sequence[Utterance] = (),
     ) -> None:
         """`failed`: what results that are errors say. They support nothing. `named`: what the
         model itself named in a call that was served, such as a file that it made."""
@@ -88,7 +90,7 @@ class Checker:
         self.turn_at = turn_at
         self.remembered: list[Value] = []  # numbers that later ones may be worked out from
         self._told: list[tuple[int, ResultRecord]] = []
-        self.failed, self._named = failed, named
+        self.failed, self._named, self._questions = failed, named, questions
         self._worked_out: dict[int, StatementFinding] = {}
         self._equations = (
             arithmetic.find_equations(outline.text, values) if "=" in outline.text else {}
@@ -120,6 +122,11 @@ class Checker:
             workings.remember(value)
         workings.told = self._told
         return workings
+
+    @once
+    def _told_of(self) -> TellingOf:
+        given = (self.outline, self.index.tree, self.binder, self.states, self.turn_at)
+        return TellingOf(*given, self._questions)
 
     @once
     def _things(self) -> CountedThings:
@@ -511,6 +518,8 @@ class Checker:
     # --- binding
 
     def bind(self, value: Value, sentence: Span, fields: Sequence[Field]) -> StatementFinding:
+        if told := self._told_of.find(value, sentence, fields):
+            return self._misattributed(value, told)
         if self.binder.is_name(value):
             return self.found(value, "supported", "name", *fields[:3])
         subject = self.binder.subject_of(value, sentence)
@@ -519,6 +528,9 @@ class Checker:
         is_bare = self.index.has_bare and any(not field.key for field in fields)
         if is_bare or value.kind in ("quote", "code", "url", "email"):
             return self.found(value, "supported", "match", *fields[:3])
+        asked = None if subject else self._told_of.find_asked(value, sentence, fields)
+        if asked is not None:
+            return self._misattributed(value, asked)
         if subject is None:
             return (
                 self._other_field(value, sentence, fields)
@@ -548,6 +560,10 @@ class Checker:
             or self._attribution.find_of_line(value, sentence, fields)
             or self.found(value, "supported", "unbound", *fields[:3])
         )
+
+    def _misattributed(self, value: Value, told: ToldOf) -> StatementFinding:
+        rule, because = "record" if told.is_named else "binding", place_of_field(told.other)
+        return self.found(value, "misattributed", rule, told.own, because=because)
 
     def _of_another(
         self, value: Value, sentence: Span, fields: Sequence[Field]

@@ -178,6 +178,16 @@ class TrialReading:
         return texts + [(said.text, said.turn) for said in self.trace.said]
 
     @once
+    def questions(self) -> list[Utterance]:
+        """What the user said, in turn: the last of it is what an answer answers."""
+        prompt = self.sample.prompt
+        asked = [prompt] if isinstance(prompt, str) else list(_user_texts(prompt))
+        return [
+            *(Utterance(0, text) for text in asked[-1:]),
+            *(Utterance(said.turn, said.text) for said in self.trace.said),
+        ]
+
+    @once
     def told_words(self) -> ToldWords:
         words = ToldWords()
         for text, turn in self.told:
@@ -346,6 +356,10 @@ def prompt_texts(prompt: str | list[dict[str, Json]]) -> Iterator[str]:
             arguments = function.get("arguments")
             if arguments is not None:
                 yield arguments if isinstance(arguments, str) else canonical_json(arguments)
+
+
+def _user_texts(prompt: list[dict[str, Json]]) -> Iterator[str]:
+    return (message_text(one) for one in prompt if one.get("role") == "user")
 
 
 def _utterances(sample: Sample, trace: Trace) -> Iterator[Utterance]:

@@ -247,6 +247,7 @@ def _check_values(
         reading.turn_at,
         Said(failed, reading.sample.expectation.locale) if failed else None,
         _named_in_calls(reading),
+        reading.questions,
     )
     findings = _find_foreign(reading, index.tree, values, checker.check())
     return _tell_nearest(reading, index, findings)
