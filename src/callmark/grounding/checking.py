@@ -21,7 +21,7 @@ from callmark.grounding.counting import CountedThings
 from callmark.grounding.field_words import Measures
 from callmark.grounding.formulas import find_in_formulas
 from callmark.grounding.further import FurtherWorkings
-from callmark.grounding.match import Said, Utterance
+from callmark.grounding.match import Said
 from callmark.grounding.mismatches import Mismatches
 from callmark.grounding.numbers import SCALE, decimal_text
 from callmark.grounding.quantifiers import IntroducedLists
@@ -35,7 +35,7 @@ from callmark.grounding.record_tree import (
 )
 from callmark.grounding.spans import TOLD_CHANGE, Outline, Span
 from callmark.grounding.text import Frozen, names_an_ending, once
-from callmark.grounding.told_of import TellingOf, ToldOf
+from callmark.grounding.told_of import Beside, TellingOf
 from callmark.grounding.values import Value, decimals_of, is_one_value, is_small
 from callmark.grounding.workings import FEW_NUMBERS, TurnAt, Worked
 from callmark.records.statements import FLAGS, GOOD, StatementLabel
@@ -60,9 +60,6 @@ class StatementFinding(Frozen, frozen=True, gc=True):
     reach: Callable[[], bool] = lambda: False
 
 
-Named = Callable[[str, int | None], bool]  # a name, by its key, and the turn that says it
-
-
 class Checker:
     """One answer against the records and what the user said."""
 
@@ -74,12 +71,8 @@ class Checker:
         binder: Binder,
         said: Said,
         turn_at: TurnAt,
-        failed: Said | None = None,
-        named: Named = lambda key, turn: False,
-        questions: Sequence[Utterance] = (),
+        beside: Beside,
     ) -> None:
-        """`failed`: what results that are errors say. They support nothing. `named`: what the
-        model itself named in a call that was served, such as a file that it made."""
         self.text = outline.text
         self.outline = outline
         self.values = values
@@ -90,11 +83,9 @@ class Checker:
         self.turn_at = turn_at
         self.remembered: list[Value] = []  # numbers that later ones may be worked out from
         self._told: list[tuple[int, ResultRecord]] = []
-        self.failed, self._named, self._questions = failed, named, questions
+        self.failed, self._named, self._questions = beside
         self._worked_out: dict[int, StatementFinding] = {}
-        self._equations = (
-            arithmetic.find_equations(outline.text, values) if "=" in outline.text else {}
-        )
+        self._equations = arithmetic.find_equations(self.text, values) if "=" in self.text else {}
         if outline.formulas:
             self._equations |= find_in_formulas(outline.text, outline.formulas, values)
 
@@ -125,12 +116,13 @@ class Checker:
 
     @once
     def _told_of(self) -> TellingOf:
-        given = (self.outline, self.index.tree, self.binder, self.states, self.turn_at)
-        return TellingOf(*given, self._questions)
+        given = (self.outline, self.values, self.index.tree, self.binder, self.states)
+        return TellingOf(*given, self.turn_at, self._questions)
 
     @once
     def _things(self) -> CountedThings:
-        given = (self.outline, self.index.tree.series, self.said, self.binder, self.turn_at)
+        tree = self.index.tree
+        given = (self.outline, tree.series, tree.groups, self.said, self.binder, self.turn_at)
         return CountedThings(*given)
 
     @once
@@ -185,7 +177,7 @@ class Checker:
             known = None if year is None else self.found(value, "rounded", "match", year)
             return known or self._said(value, turn) or self.found(value, "unsupported", "value")
         if fields:
-            return self.bind(value, sentence, fields)
+            return self._is_no_count(value, sentence, fields) or self.bind(value, sentence, fields)
         if self.binder.is_whole_name(value):
             return self.found(value, "supported", "name")
         return (
@@ -210,7 +202,7 @@ class Checker:
             or self._of_few(value)
             or self._mismatched(value, wrong)
             or self._nearly(value, sentence)
-            or self._miscounts_many(value, sentence)
+            or self._miscounted(value, sentence)
             or self._unsupported(value)
         )
 
@@ -261,8 +253,9 @@ class Checker:
         if near is not None:
             return self.found(value, "unsupported", "misread", near)
         own = self._slips.leaf_of(value, subject) if is_copied and subject is not None else []
-        found = self.found(value, "unsupported", "value", *own)
-        return found._replace(reach=lambda: is_within_reach(value, self.measures.held))
+        return self.found(value, "unsupported", "value", *own)._replace(
+            reach=lambda: is_within_reach(value, self.measures.held)
+        )
 
     def _is_small(self, value: Value) -> bool:
         return is_small(value) and not self.workings.is_money(value)
@@ -277,8 +270,7 @@ class Checker:
     def _small(
         self, value: Value, sentence: Span, fields: Sequence[Field], wrong: Sequence[Field]
     ) -> StatementFinding:
-        because = self._miscounts_its_list(value, sentence)
-        if because:
+        if because := self._miscounts_its_list(value, sentence):
             return self.found(value, "miscounted", "count", because=because)
         if counted := self._counted(value, sentence):
             return counted
@@ -318,11 +310,11 @@ class Checker:
             return ""
         return self._listed.find_miscount(value, sentence)
 
-    def _miscounts_many(self, value: Value, sentence: Span) -> StatementFinding | None:
-        """`30 orders`, where no list of orders has so many and nothing else says so."""
-        if not value.text.isdecimal() or value.unit or self.workings.is_money(value):
-            return None
-        return self._miscounted(value, sentence)
+    def _is_no_count(
+        self, value: Value, sentence: Span, fields: Sequence[Field]
+    ) -> StatementFinding | None:
+        why = self._things.counts_no_field(value, sentence, fields)
+        return self.found(value, "miscounted", "count", because=why) if why else None
 
     def _size(
         self, value: Value, letters: str, fields: Sequence[Field], turn: int | None
@@ -410,11 +402,9 @@ class Checker:
 
     def _reread(self, value: Value, turn: int | None) -> StatementFinding | None:
         window = self.index.window_at(value) if value.kind == "moment" else None
-        if window is not None and window.counts_for(turn):
-            return self.found(value, "supported", "reread", window)
-        hour = claims.reads_as_hour(value, self.index)
-        if hour is not None and hour.counts_for(turn):
-            return self.found(value, "supported", "reread", hour)
+        for read in (window, claims.reads_as_hour(value, self.index)):
+            if read is not None and read.counts_for(turn):
+                return self.found(value, "supported", "reread", read)
         later = claims.read_in_the_afternoon(self.text, value)
         if later is not None and (stating := self.index.stating(later, turn)):
             return self.found(value, "supported", "reread", *stating[:3])
@@ -518,8 +508,8 @@ class Checker:
     # --- binding
 
     def bind(self, value: Value, sentence: Span, fields: Sequence[Field]) -> StatementFinding:
-        if told := self._told_of.find(value, sentence, fields):
-            return self._misattributed(value, told)
+        if told := self._told_of.judge_named(value, sentence, fields):
+            return self.found(value, told.label, told.rule, told.own, because=told.because)
         if self.binder.is_name(value):
             return self.found(value, "supported", "name", *fields[:3])
         subject = self.binder.subject_of(value, sentence)
@@ -528,9 +518,8 @@ class Checker:
         is_bare = self.index.has_bare and any(not field.key for field in fields)
         if is_bare or value.kind in ("quote", "code", "url", "email"):
             return self.found(value, "supported", "match", *fields[:3])
-        asked = None if subject else self._told_of.find_asked(value, sentence, fields)
-        if asked is not None:
-            return self._misattributed(value, asked)
+        if told := self._told_of.judge(value, sentence, fields, is_named=subject is not None):
+            return self.found(value, told.label, told.rule, told.own, because=told.because)
         if subject is None:
             return (
                 self._other_field(value, sentence, fields)
@@ -560,10 +549,6 @@ class Checker:
             or self._attribution.find_of_line(value, sentence, fields)
             or self.found(value, "supported", "unbound", *fields[:3])
         )
-
-    def _misattributed(self, value: Value, told: ToldOf) -> StatementFinding:
-        rule, because = "record" if told.is_named else "binding", place_of_field(told.other)
-        return self.found(value, "misattributed", rule, told.own, because=because)
 
     def _of_another(
         self, value: Value, sentence: Span, fields: Sequence[Field]

@@ -11,7 +11,15 @@ from callmark.grounding.binding import Binder
 from callmark.grounding.claims import is_designated
 from callmark.grounding.match import Said
 from callmark.grounding.numbers import SCALE
-from callmark.grounding.record_tree import Series, key_stems, stem
+from callmark.grounding.record_tree import (
+    Field,
+    ResultRecord,
+    Series,
+    is_naming,
+    key_stems,
+    key_words,
+    stem,
+)
 from callmark.grounding.spans import Outline, Span
 from callmark.grounding.text import once
 from callmark.grounding.values import Value
@@ -29,6 +37,13 @@ _ALL_OF_THEM = re.compile(
 
 # What a number counts or measures: one or two words behind it.
 _BESIDE = re.compile(r"[ \u00a0-]?([^\W\d_]+)(?:[ \u00a0-]([^\W\d_]{2,}))?")
+_THERE_ARE = re.compile(
+    r"\b(?:there (?:are|were)|you have|i found|es gibt|hay|tienes|il y a|vous avez)\s"
+    r"(?:a total of |in total |only |exactly |currently |insgesamt |un total de )?$",
+    re.IGNORECASE,
+)
+# Words of keys under which nothing is counted.
+_NO_COUNTS = frozenset("size id day date month year price amount cost time age zip phone".split())
 _IF = re.compile(r"\b(?:if|whether|unless|would|wenn|falls|ob|si)\b", re.IGNORECASE)
 _DEFINITE = re.compile(
     r"\b(?:all|these|those|the|your|his|her|their|our|alle|diese|die|los|las|estos|estas|sus|les|ces|vos)"
@@ -84,13 +99,14 @@ class CountedThings:
         self,
         outline: Outline,
         lists: Sequence[Series],
+        groups: Sequence[Sequence[ResultRecord]],
         said: Said,
         binder: Binder,
         turn_at: Callable[[int], int | None],
     ) -> None:
         self._outline = outline
         self._text = outline.text
-        self._lists = lists
+        self._lists, self._groups = lists, groups
         self._said = said
         self._binder = binder
         self._turn_at = turn_at
@@ -121,6 +137,8 @@ class CountedThings:
     def find_miscount(self, value: Value, sentence: Span, *, fewer: bool) -> str:
         """More than any list of them has; fewer only where all of them are meant. Without `fewer`,
         what the user counted is left alone as well."""
+        if value.unit or "." in value.text or not value.readings:
+            return ""
         nouns = self.nouns_after(value)
         turn = self._turn_at(value.start)
         lists = self._lists_called(nouns, turn)
@@ -156,6 +174,27 @@ class CountedThings:
             for series in islice(self.lists_of((noun,), turn), MOST_LISTS)
             if key_stems(series.key) == (noun,)
         ]
+
+    def counts_no_field(self, value: Value, sentence: Span, fields: Sequence[Field]) -> str:
+        """`There are 14 files`, where 14 is the id of one of three: the number of which records
+        there are so many, which no leaf says that it counts. Empty: it may be."""
+        if value.kind != "number" or not value.text.isdecimal() or value.unit:
+            return ""
+        before = self._text[max(sentence[0], value.start - 40) : value.start]
+        nouns = self.nouns_after(value)
+        if not nouns or not _THERE_ARE.search(before) or self._outline.is_proposed(sentence):
+            return ""
+        for field in fields:
+            words = key_words(field.key)
+            is_named = not set(nouns).isdisjoint(map(stem, words))
+            if is_named or not (is_naming(field.key) or not _NO_COUNTS.isdisjoint(words)):
+                return ""
+        most = self._most_records(self._turn_at(value.start))
+        return f"there are {most} at most" if 0 < most < value.readings[0] // SCALE else ""
+
+    def _most_records(self, turn: int | None) -> int:
+        """How many the longest list has: of things of one kind there are no more."""
+        return max((len(one) for one in self._groups if one[0].counts_for(turn)), default=0)
 
     def are_told(self, value: Value, sentence: Span) -> bool:
         """`Shall I cancel all three orders?` says how many there are, and so does `Since there are

@@ -19,7 +19,7 @@ from callmark.grounding.record_tree import (
     key_words,
 )
 from callmark.grounding.spans import Outline, Span
-from callmark.grounding.text import SIGNS, find_at, number_in_words
+from callmark.grounding.text import SIGNS, find_at, number_in_words, place_words
 from callmark.grounding.values import Value
 
 MOST_RANKED = 200  # of a list that is ranked
@@ -172,7 +172,7 @@ _GIVEN_AS = re.compile(
 )
 _AT_SOME_TIME = re.compile(
     r"\b(?:to(?:day|night|morrow)|yesterday|morning|afternoon|evening|night|week|month|year|now"
-    r"|current\w*|so far|heute|morgen|woche|monat|hoy|mañana|semana|mes|aujourd|demain|semaine"
+    r"|so far|heute|morgen|woche|monat|hoy|mañana|semana|mes|aujourd|demain|semaine"
     r"|mois)\b",
     re.IGNORECASE,
 )
@@ -203,7 +203,10 @@ class Ranks:
         index: RecordIndex,
         mentions: Sequence[Mention],
         values: Sequence[Value],
+        asked: str = "",
     ) -> None:
+        """`asked`: what the user said."""
+        self._asked = frozenset(place_words(asked).words)
         tree = index.tree
         self._index = index
         self._groups: dict[int, list[ResultRecord]] = {}
@@ -284,7 +287,8 @@ class Ranks:
                 (own := _value(one, path)) is not None and own[0] < 0 for one in group
             ):
                 return None
-            sets = self._sets_of(outline, field.record) + _of_one_month(group, field.record)
+            sets = [group, *_of_one_month(group, field.record)]
+            sets += self._spoken_of(outline, field.record, group)
             words = (*given["what"].split(), found[0])
             sets += _narrowed(sets, group, field.record, " ".join(words))
             judged = _deserved(found.span(), field.record, [path], sets, is_most)
@@ -292,6 +296,19 @@ class Ranks:
                 return None
             wrong = wrong or judged
         return wrong
+
+    def _spoken_of(
+        self, outline: Outline, record: ResultRecord, group: list[ResultRecord]
+    ) -> list[list[ResultRecord]]:
+        """Those that are as the record is in a way that the answer or the user speaks of."""
+        sets = []
+        for like in _plain_fields(record):
+            said = str(like[1].value).casefold()
+            words = said.split() if isinstance(like[1].value, str) else key_words(like[1].key)
+            told = outline.words.__contains__
+            if all(told(word) or word in self._asked for word in words):
+                sets.append([one for one in group if _holds(one, like)])
+        return [one for one in sets if len(one) > 1]
 
     def _paths(
         self, outline: Outline, found: re.Match[str], record: ResultRecord

@@ -10,11 +10,12 @@ from itertools import islice
 from typing import NamedTuple
 
 from callmark.grounding.binding import Binder, Mention, Names, is_like
-from callmark.grounding.match import Utterance, is_earlier
+from callmark.grounding.match import Said, Utterance, is_earlier
 from callmark.grounding.record_tree import Field, RecordTree, ResultRecord, key_words
 from callmark.grounding.spans import Outline, Span
 from callmark.grounding.text import once
 from callmark.grounding.values import Value
+from callmark.records.statements import StatementLabel
 
 MOST_FIELDS = 8  # places in which the value stands; with more, nobody can say whose it is
 MOST_NAMED = 4  # records of one name
@@ -37,6 +38,25 @@ _PLAIN = frozenset(
     das von am um im ist war el la de por es le est du d l
     """.split()
 )
+MOST_OF_RECORD = 30  # fields of one record that are looked at
+MOST_OF_LIST = 200
+LONGEST_KIND = 30  # characters of a text that says what kind something is
+_KIND = re.compile(r"[^\W\d_]{3,}(?:[ &-]{1,3}[^\W\d_]{2,}){0,2}")
+_YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
+_TOTAL = re.compile(
+    r"\b(?:total(?:l?ed|s)?|altogether|in all|overall|sum|summe|insgesamt|gesamt\w*|suma|en total"
+    r"|somme|au total)\b",
+    re.IGNORECASE,
+)
+# `the total of this order is $5`, `a total of 3 hotels`
+_NO_TOTAL = re.compile(
+    r"\b(?:each|per|this|that|average|order|booking|trip|cart|bill|invoice|reservation|item|purchase"
+    r"|a total of|subtotal|largest|smallest|highest|lowest|most|least)\b",
+    re.IGNORECASE,
+)
+_TOTALS = frozenset(
+    "total totals sum subtotal overall gesamt summe insgesamt suma somme all cumulative".split()
+)
 _CHANGED = frozenset("modified updated changed edited replaced moved exchanged".split())
 # A question that sets one against others asks for no value of the one that it names.
 _SET_AGAINST = re.compile(
@@ -54,12 +74,30 @@ _RECKONS = re.compile(
 
 
 class ToldOf(NamedTuple):
-    """`own` is what the record has that is spoken of, `other` what is told instead; `is_named`: the
-    sentence itself names the record."""
+    """`own` is what the record has that is spoken of, or the part that is told as the whole."""
 
+    label: StatementLabel
+    rule: str
     own: Field
-    other: Field
-    is_named: bool
+    because: str
+
+
+def _of_another(rule: str, own: Field, other: Field) -> ToldOf:
+    because = f"{other.value} is {other.key} of {other.path}"
+    return ToldOf("misattributed", rule, own, because)
+
+
+NamedBefore = Callable[[str, int | None], bool]  # a name, by its key, and the turn that says it
+
+
+class Beside(NamedTuple):
+    """What stands beside an answer. `failed`: what results that are errors say; they support
+    nothing. `named`: does the model itself name it (by its key) in a call that was served before
+    the turn, such as a file that it made? `questions`: what the user said, in turn."""
+
+    failed: Said | None = None
+    named: NamedBefore = lambda key, turn: False
+    questions: Sequence[Utterance] = ()
 
 
 States = Callable[[Field, Value], bool]
@@ -71,17 +109,36 @@ class TellingOf:
     def __init__(
         self,
         outline: Outline,
+        values: Sequence[Value],
         tree: RecordTree,
         binder: Binder,
         states: States,
         turn_at: Callable[[int], int | None],
         questions: Sequence[Utterance] = (),
     ) -> None:
-        self._outline, self._tree, self._binder = outline, tree, binder
+        self._outline, self._values = outline, values
+        self._tree, self._binder = tree, binder
         self._states, self._turn_at, self._questions = states, turn_at, questions
         self._starts = [one.start for one in binder.all_mentions]
 
-    def find(self, value: Value, sentence: Span, fields: Sequence[Field]) -> ToldOf | None:
+    def judge(
+        self, value: Value, sentence: Span, fields: Sequence[Field], *, is_named: bool
+    ) -> ToldOf | None:
+        """What is told of a thing, a kind or a total that the question names, or the sentence by
+        other words than a name; `is_named`: the sentence names a record."""
+        if not 0 < len(fields) <= MOST_FIELDS or self._outline.is_proposed(sentence):
+            return None
+        if told := self._find_field(value, sentence, fields):
+            return told
+        if is_named or not self._is_alone(value) or self._names_any(sentence, value):
+            return None
+        return (
+            self._find_asked(value, sentence, fields)
+            or self._find_kind(value, sentence, fields)
+            or self._find_part(value, sentence, fields)
+        )
+
+    def judge_named(self, value: Value, sentence: Span, fields: Sequence[Field]) -> ToldOf | None:
         """By the words between a name and the value: `the e-mail of Ana is bo@example.org`."""
         if not 0 < len(fields) <= MOST_FIELDS or self._outline.is_proposed(sentence):
             return None
@@ -101,20 +158,101 @@ class TellingOf:
                 continue
             verb = tells["verb"] or ""
             if _names_field(named, [*before, *between]) or _are_akin(verb, named):
-                return ToldOf(own, other, is_named=True)
+                return _of_another("record", own, other)
         return None
 
-    def find_asked(self, value: Value, sentence: Span, fields: Sequence[Field]) -> ToldOf | None:
+    def _find_asked(self, value: Value, sentence: Span, fields: Sequence[Field]) -> ToldOf | None:
         """By the question: `How many points did Ana get?` `You got 42 points.`"""
-        if not 0 < len(fields) <= MOST_FIELDS or not self._questions:
-            return None
         asked = self._asked_before(self._turn_at(value.start))
-        if not asked or self._outline.is_proposed(sentence):
-            return None
-        if _RECKONS.search(self._outline.text, *sentence) or self._names_any(sentence, value):
+        if not asked or _RECKONS.search(self._outline.text, *sentence):
             return None
         found = next(self._others(asked, fields, value), None)
-        return None if found is None else ToldOf(*found, is_named=False)
+        return None if found is None else _of_another("binding", *found)
+
+    def _find_kind(self, value: Value, sentence: Span, fields: Sequence[Field]) -> ToldOf | None:
+        """`You spent $387 on shopping`, which is of another category than shopping; the question
+        may name it as well."""
+        text = self._outline.text
+        if _RECKONS.search(text, *sentence):
+            return None
+        asked = self._question_at(self._turn_at(value.start))
+        asked = "" if _SET_AGAINST.search(asked) else asked[:LONGEST_QUESTION]
+        for said in (text[slice(*sentence)], asked):
+            words = set(_WORD.findall(said.casefold()))
+            for field in fields:
+                meant = self._of_kind(field, words)
+                if meant and not any(self._states(one, value) for one in meant):
+                    fits = all(_may_be_told(one, value) for one in meant)
+                    return _of_another("binding", meant[0], field) if fits else None
+        return None
+
+    def _of_kind(self, field: Field, words: set[str]) -> list[Field]:
+        """What the records of its list have there that are of the kind that is named, if its own
+        record is of another one."""
+        group = self._groups.get(field.record.number, ())
+        for kind in field.record.fields[:MOST_OF_RECORD] if group else ():
+            if not is_kind(kind) or _is_said(kind, words):
+                continue
+            like = [
+                one
+                for one in group
+                if (other := _field(one, kind.key)) is not None and _is_said(other, words)
+            ]
+            found = [one for each in like if (one := _field(each, field.key)) is not None]
+            if found and len(like) < len(group):
+                return found
+        return []
+
+    def _find_part(self, value: Value, sentence: Span, fields: Sequence[Field]) -> ToldOf | None:
+        """`The total was $87.25`, which is what one of several is."""
+        text = self._outline.text
+        asked = self._question_at(self._turn_at(value.start))[-LONGEST_QUESTION:]
+        near = (max(sentence[0], value.start - 60), value.end + 20)
+        is_total = _TOTAL.search(text, *near) or _TOTAL.search(asked)
+        if not is_total or _NO_TOTAL.search(text, *sentence):
+            return None
+        said = set(_WORD.findall(f"{asked} {text[slice(*sentence)]}".casefold()))
+        for field in fields:
+            group = self._groups.get(field.record.number, ())
+            like = [one for one in group if _field(one, field.key) is not None]
+            told = (one for one in field.record.fields[:MOST_OF_RECORD] if is_kind(one))
+            if len(like) < 2 or field.echo or not _TOTALS.isdisjoint(key_words(field.key)):
+                return None
+            if any(_is_said(one, said) for one in told) or _is_sum_row(field.record):
+                return None
+        because = f"{fields[0].key} of one of several, {fields[0].path}"
+        return ToldOf("misattributed", "binding", fields[0], because)
+
+    def _is_alone(self, value: Value) -> bool:
+        """Is it all that its turn states? A longer answer tells of more than it was asked for."""
+        at = bisect_left(self._values, value.start, key=lambda one: one.start)
+        near = (*self._values[max(0, at - 1) : at], *self._values[at + 1 : at + 2])
+        turn = self._turn_at(value.start)
+        return all(self._turn_at(one.start) != turn for one in near)
+
+    def _find_field(self, value: Value, sentence: Span, fields: Sequence[Field]) -> ToldOf | None:
+        """`the income in 2023 was 39370`, which is that of 2021, where there is one of 2023."""
+        years = set(_YEAR.findall(self._outline.text, *sentence))
+        if len(years) != 1 or value.text in years:
+            return None
+        meant = None
+        for field in fields:
+            own = _YEAR.findall(field.key)
+            if len(own) != 1 or own[0] in years:
+                return None
+            other = _field(field.record, field.key.replace(own[0], *years))
+            if other is None or self._states(other, value):
+                return None
+            meant = meant or other
+        if meant is None:
+            return None
+        because = f"{fields[0].value} is {fields[0].key} of {fields[0].path}"
+        return ToldOf("wrong_field", "field", meant, because)
+
+    @once
+    def _groups(self) -> dict[int, list[ResultRecord]]:
+        groups = [one for one in self._tree.groups if len(one) <= MOST_OF_LIST]
+        return {record.number: group for group in groups for record in group}
 
     def _others(
         self, records: Sequence[ResultRecord], fields: Sequence[Field], value: Value
@@ -156,8 +294,12 @@ class TellingOf:
         return [one.casefold() for one in found if one.casefold() not in _PLAIN]
 
     def _asked_before(self, turn: int | None) -> tuple[ResultRecord, ...]:
+        return self._records_asked(self._question_at(turn))
+
+    def _question_at(self, turn: int | None) -> str:
+        """What the user said last before that turn."""
         said = [one for one in self._questions if is_earlier(one.turn, turn)]
-        return self._records_asked(str(said[-1].text)) if said else ()
+        return str(said[-1].text) if said else ""
 
     def _records_asked(self, question: str) -> tuple[ResultRecord, ...]:
         """What the question names, if that is one thing."""
@@ -177,6 +319,28 @@ class TellingOf:
     @once
     def _names(self) -> Names:
         return Names(self._tree.records)
+
+
+def _field(record: ResultRecord, key: str) -> Field | None:
+    return next((one for one in record.fields[:MOST_OF_RECORD] if one.key == key), None)
+
+
+def is_kind(field: Field) -> bool:
+    """A short text in words, such as a category."""
+    text = field.value
+    return isinstance(text, str) and len(text) <= LONGEST_KIND and bool(_KIND.fullmatch(text))
+
+
+def _is_said(field: Field, words: set[str]) -> bool:
+    return is_kind(field) and words.issuperset(_WORD.findall(f"{field.value}".casefold()))
+
+
+def _is_sum_row(record: ResultRecord) -> bool:
+    """`{"name": "TOTAL", …}`"""
+    texts = (one.value for one in record.fields[:MOST_OF_RECORD] if isinstance(one.value, str))
+    return any(
+        not _TOTALS.isdisjoint(_WORD.findall(text[:LONGEST_KIND].casefold())) for text in texts
+    )
 
 
 def _may_be_told(own: Field, value: Value) -> bool:

@@ -179,13 +179,11 @@ class TrialReading:
 
     @once
     def questions(self) -> list[Utterance]:
-        """What the user said, in turn: the last of it is what an answer answers."""
+        """What the user said, in turn; of what the prompt holds the last."""
         prompt = self.sample.prompt
-        asked = [prompt] if isinstance(prompt, str) else list(_user_texts(prompt))
-        return [
-            *(Utterance(0, text) for text in asked[-1:]),
-            *(Utterance(said.turn, said.text) for said in self.trace.said),
-        ]
+        turns = [] if isinstance(prompt, str) else [one for one in prompt if one["role"] == "user"]
+        text = prompt if isinstance(prompt, str) else "".join(map(message_text, turns[-1:]))
+        return [Utterance(0, text), *(Utterance(one.turn, one.text) for one in self.trace.said)]
 
     @once
     def told_words(self) -> ToldWords:
@@ -356,10 +354,6 @@ def prompt_texts(prompt: str | list[dict[str, Json]]) -> Iterator[str]:
             arguments = function.get("arguments")
             if arguments is not None:
                 yield arguments if isinstance(arguments, str) else canonical_json(arguments)
-
-
-def _user_texts(prompt: list[dict[str, Json]]) -> Iterator[str]:
-    return (message_text(one) for one in prompt if one.get("role") == "user")
 
 
 def _utterances(sample: Sample, trace: Trace) -> Iterator[Utterance]:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from callmark.calls.registry import Registry
 from callmark.grounding.baseless import FEWEST_LOOSE, find_baseless
 from callmark.grounding.binding import Binder, Mention
-from callmark.grounding.checking import Checker, Named, StatementFinding
+from callmark.grounding.checking import Checker, StatementFinding
 from callmark.grounding.comparing import find_wrong_ways
 from callmark.grounding.deeds import (
     DEED_ENDINGS,
@@ -53,6 +53,7 @@ from callmark.grounding.spans import Outline, Span, is_denied_value
 from callmark.grounding.states import STATE_WORDS, KindFields, StateFields
 from callmark.grounding.tallies import Tallies
 from callmark.grounding.text import fold
+from callmark.grounding.told_of import Beside, NamedBefore
 from callmark.grounding.values import Value, identifier_key
 from callmark.grounding.worded import find_wrong_steps
 from callmark.records.jsontext import Json, canonical_json, cut_value, texts_in
@@ -116,6 +117,8 @@ def check_statements(reading: TrialReading, registry: Registry) -> Statements:
             findings = findings_of_rows(rows, findings, reading.said, changes.written)
     if _may_tell_deeds(outline):
         findings += _check_deeds(reading, outline, registry, binder)
+    told = {(one.start, one.end) for one in findings if one.rule == "record"}
+    findings = [one for one in findings if one.rule != "state" or (one.start, one.end) not in told]
     altered = {one.start for one in findings if one.label == "altered"}
     findings = [one for one in findings if one.rule != "quotation" or one.start not in altered]
     findings = list(_deny(reading, outline, findings))
@@ -245,9 +248,11 @@ def _check_values(
         binder,
         reading.said,
         reading.turn_at,
-        Said(failed, reading.sample.expectation.locale) if failed else None,
-        _named_in_calls(reading),
-        reading.questions,
+        Beside(
+            Said(failed, reading.sample.expectation.locale) if failed else None,
+            _named_in_calls(reading),
+            reading.questions,
+        ),
     )
     findings = _find_foreign(reading, index.tree, values, checker.check())
     return _tell_nearest(reading, index, findings)
@@ -271,7 +276,7 @@ def _find_foreign(
         yield one
 
 
-def _named_in_calls(reading: TrialReading) -> Named:
+def _named_in_calls(reading: TrialReading) -> NamedBefore:
     """Identifiers in the arguments of calls that were served, each with the first turn that has it.
     They are no evidence, but what a model makes and names is nothing that it altered either."""
     names: dict[str, int] = {}
@@ -444,7 +449,8 @@ def _check_ranks(
     binder: Binder,
     values: list[Value],
 ) -> Iterator[StatementFinding]:
-    ranks = Ranks(index, binder.all_mentions, values)
+    asked = " ".join(str(one.text) for one in reading.questions)
+    ranks = Ranks(index, binder.all_mentions, values, asked)
     for wrong in ranks.wrong_in(outline, binder, reading.turn_at):
         because = (
             f"{wrong.field.key} is {_show(wrong.field)}, but {_show(wrong.other)} at"

@@ -42,7 +42,8 @@ TRAMS = [{"line": str(at), "cancelled": at == 4} for at in range(4, 8)]
         ("E2 (18.1%) is being watered.", ZONES, []),
         ("E2 (20.6%) is being watered.", ZONES, ["20.6%"]),
         ("Yoga: 6 places are left.", CLASSES, []),
-        ("Yoga: 6 are booked.", CLASSES, []),
+        ("Yoga: 9 are booked.", CLASSES, []),
+        ("Yoga: 6 are booked.", CLASSES, ["6"]),  # that is what Spinning has
         ("| Home | Size |\n|---|---|\n| Canal view | 640 sq ft |", HOMES, []),
         ("The best lap was 1:23.79.", {"best_ms": 83790}, []),
         ("The best lap was 1:23.97.", {"best_ms": 83790}, ["1:23.97"]),
