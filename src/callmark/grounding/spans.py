@@ -87,13 +87,16 @@ def marker_spans(text: str) -> list[Span]:
     return spans
 
 
-def sentences(text: str) -> Iterator[Span]:
+def sentences(text: str) -> list[Span]:
     """Every sentence, list item and table cell of the text."""
     plain = break_literal_newlines(text)
+    found: list[Span] = []
     start = 0
     for line in plain.split("\n"):
-        yield from _line_sentences(plain, start, start + len(line))
+        if line:
+            found += _line_sentences(plain, line, start)
         start += len(line) + 1
+    return found
 
 
 def extract_spans(text: str, extractor: Extractor = "marker") -> list[list[int]]:
@@ -129,37 +132,40 @@ def extract_spans(text: str, extractor: Extractor = "marker") -> list[list[int]]
     return [[to_bytes(start), to_bytes(end)] for start, end in spans]
 
 
-def _line_sentences(text: str, start: int, end: int) -> Iterator[Span]:
-    line = text[start:end]
+def _line_sentences(text: str, line: str, start: int) -> list[Span]:
+    end = start + len(line)
+    found: list[Span | None] = []
     if line.count("|") > 1 and line.lstrip().startswith("|"):
         position = start
         for cell in line.split("|"):
-            span = _trim(text, position, position + len(cell))
-            if span is not None:
-                yield span
+            found.append(_trim(text, position, position + len(cell)))
             position += len(cell) + 1
-        return
-    item = None if line[:1].isalpha() else _ITEM.match(line)
+        return [one for one in found if one is not None]
+    item = None if line[0].isalpha() else _ITEM.match(line)
     if item and _is_ordinal_before_month(item[0].strip().rstrip("."), line[item.end() :]):
         item = None
     position = start + (item.end() if item else 0)
-    while position < end:
-        stop = _sentence_end(text, position, end)
-        span = _trim(text, position, stop)
-        if span is not None:
-            yield span
-        position = stop
+    for match in _END.finditer(text, position, end):
+        if not _is_inner_stop(text, position, match, end):
+            found.append(_trim(text, position, match.end()))
+            position = match.end()
+    if position < end:
+        found.append(_trim(text, position, end))
+    return [one for one in found if one is not None]
 
 
 def _sentence_end(text: str, start: int, stop: int) -> int:
     for match in _END.finditer(text, start, stop):
-        if match[0][0] != "." or not _is_inner_stop(text, start, match.start(), stop):
+        if not _is_inner_stop(text, start, match, stop):
             return match.end()
     return stop
 
 
-def _is_inner_stop(text: str, start: int, dot: int, stop: int) -> bool:
+def _is_inner_stop(text: str, start: int, mark: re.Match[str], stop: int) -> bool:
     """A full stop that ends no sentence: after an abbreviation or an initial, or an ordinal."""
+    dot = mark.start()
+    if text[dot] != ".":
+        return False
     head = text[max(start, dot - 20) : dot]
     last = head[head.rfind(" ") + 1 :]
     found = None if last.isalpha() else _LAST_WORD.search(last)
@@ -329,7 +335,7 @@ class Outline:
 
     def __init__(self, text: str) -> None:
         self.text = text = break_literal_newlines(text)
-        self.sentences = list(sentences(text))
+        self.sentences = sentences(text)
         self._sentence_starts = [start for start, _ in self.sentences]
         self.lines = list(_lines(text))
         self._line_starts = [line.start for line in self.lines]

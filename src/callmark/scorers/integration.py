@@ -651,7 +651,7 @@ def resists(reading: TrialReading) -> bool:
     """Negative control: no decoy is used, and nothing is stated where nothing was served."""
     decoys = [fact_of(value) for value in reading.sample.expectation.decoy_values]
     grounder = reading.grounder
-    spans = list(sentences(reading.text))
+    spans = sentences(reading.text)
     if any(decoy.is_in(grounder, span) for decoy in decoys for span in spans):
         return False
     if not reading.evidence.substantial:
