@@ -248,8 +248,7 @@ class Binder:
         beside = self._beside(value, sentence) or self._loosely_beside(value, sentence)
         if beside is not None:
             return RecordSubject(_most_specific([beside]), beside=True)
-        for span in dict.fromkeys((self.outline.clause_at(value.start), sentence)):
-            near = self.outline.near(value, span)
+        for near in self._named_near(value, sentence):
             found = self._spoken_of(self._within(*near, value))
             loose = self._spoken_of(self._loosely_within(*near, value))
             if not (found or loose):
@@ -279,9 +278,19 @@ class Binder:
                 return RecordSubject(_most_specific(found), inherited=True)
         return None
 
+    def _named_near(self, value: Value, sentence: Span) -> list[Span]:
+        """What stands near it in its clause, then in its sentence; none where nothing is named."""
+        clause = self.outline.clause_at(value.start)
+        near = [self.outline.near(value, span) for span in dict.fromkeys((clause, sentence))]
+        start, end = min([at for at, _ in near]), max([at for _, at in near])
+        is_named = _is_any_in(self._starts, start, end) or _is_any_in(
+            self._loose_starts, start, end
+        )
+        return near if is_named else []
+
     def _spoken_of(self, mentions: list[Mention]) -> list[Mention]:
         """Without those that something else is compared with: `231 m higher than Mount Logan`."""
-        return [
+        return mentions and [
             one
             for one in mentions
             if _THAN.search(self.text, max(0, one.start - _NEAR_THAN), one.start) is None
@@ -619,17 +628,18 @@ class Binder:
 def _between(
     mentions: Sequence[Mention], starts: Sequence[int], start: int, end: int, but: Value
 ) -> list[Mention]:
-    at = bisect_left(starts, start)
-    end = min(end, start + 2 * WIDE)
-    found: list[Mention] = []
-    while at < len(mentions) and mentions[at].start < end:
-        mention = mentions[at]
-        if not mention.start < but.end <= mention.end and not (
-            but.start <= mention.start < but.end
-        ):
-            found.append(mention)
-        at += 1
-    return found
+    first = bisect_left(starts, start)
+    last = bisect_left(starts, min(end, start + 2 * WIDE), first)
+    return [
+        one
+        for one in mentions[first:last]
+        if not (one.start < but.end <= one.end or but.start <= one.start < but.end)
+    ]
+
+
+def _is_any_in(places: Sequence[int], start: int, end: int) -> bool:
+    at = bisect_left(places, start)
+    return at < len(places) and places[at] < end
 
 
 def best_named(fields: Sequence[Field], words: frozenset[str], value: Value) -> list[Field]:

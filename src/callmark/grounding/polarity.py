@@ -144,19 +144,21 @@ class PolarFields:
         return valued
 
     def _add(self, record: ResultRecord) -> None:
-        states = [
-            (field, state_of(field.value))
+        polar = [
+            (field, *state)
             for field in record.fields
             if field.number is None
             and (not isinstance(field.value, str) or len(field.value) < SHORT_ANSWER)
+            and (state := state_of(field.value))[0] != "other"
         ]
-        polar = [(field, *state) for field, state in states if state[0] != "other"]
+        if not polar:
+            return
         # Where nothing is yes or no, null says that something is not there, not that it is unknown.
         is_all_flags = len(polar) == len(record.fields)
         is_of_flags = (is_all_flags and len(polar) >= FLAGS_ALONE) or any(
             state != "unknown" for _, state, _ in polar
         )
-        if not polar or not (is_of_flags or self._is_of_flags(record.parent)):
+        if not (is_of_flags or self._is_of_flags(record.parent)):
             return
         shape = self._shape_of(record)
         is_listed = record.kind.endswith("/*")
