@@ -463,9 +463,10 @@ def _judge_claimed(
         turn = reading.turn_at(span[0])
         first, last = bisect_left(starts, span[0]), bisect_left(starts, span[1])
         if first == last:  # it says nothing that a rule reads, and may repeat a text
-            told = SpanGrounding(reading.grounder.find_texts(span, turn, []), (), ())
-            if told.matches:
-                is_strict = any(match.strict for match in told.matches)
+            matches = reading.grounder.find_texts(span, turn, [])
+            if matches:
+                is_strict = any(match.strict for match in matches)
+                told = SpanGrounding(matches, (), ())
                 yield _Judged(span, turn, told, True, True, True, is_strict)
             continue
         grounding, is_firm = _ground_claimed(reading, span, turn, findings[first:last], by_start)

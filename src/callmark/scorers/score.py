@@ -54,26 +54,18 @@ _ASKED = re.compile(r"\bjson\b", re.IGNORECASE)
 def measure_copying(reading: TrialReading) -> Copying | None:
     """None: nothing was served, or there is no leaf that an answer could state."""
     tree = reading.records.tree
-    leaves = _distinct_leaves(tree)
-    if not leaves:
+    numbers = {field.number for field in tree.fields if field.number is not None}
+    texts = [
+        (tokens, fields[0])
+        for folded, fields in tree.texts.items()
+        if (tokens := _TOKEN.findall(folded))
+    ]
+    if not numbers and not texts:
         return None
     stated = _Stated(reading)
-    count = sum(
-        key in stated.numbers if isinstance(key, int) else stated.holds(key, text)
-        for key, text in leaves.items()
-    )
-    return Copying(count, len(leaves), _count_verbatim(reading, tree))
-
-
-def _distinct_leaves(tree: RecordTree) -> dict[int | str, str]:
-    """By their number, or by their folded text."""
-    leaves: dict[int | str, str] = {
-        field.number: "" for field in tree.fields if field.number is not None
-    }
-    for folded, fields in tree.texts.items():
-        if _TOKEN.search(folded):
-            leaves[folded] = str(fields[0].value)
-    return leaves
+    count = len(numbers & stated.numbers)
+    count += sum([stated.holds(tokens, str(field.value)) for tokens, field in texts])
+    return Copying(count, len(numbers) + len(texts), _count_verbatim(reading, tree))
 
 
 class _Stated:
@@ -110,8 +102,8 @@ class _Stated:
             return True
         return self._pairs.issuperset(pairwise(tokens))
 
-    def holds(self, folded: str, text: str) -> bool:
-        tokens = _TOKEN.findall(folded)
+    def holds(self, tokens: list[str], text: str) -> bool:
+        """The tokens of a text, folded."""
         if self._words.issuperset(tokens) and (len(tokens) == 1 or self._stand(tokens)):
             return True
         if len(tokens) > _SHORT:
