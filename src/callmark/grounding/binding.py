@@ -110,10 +110,9 @@ class Names:
             return []
         placed = place_words(text)
         words = placed.words
-        places = [at for at, word in enumerate(words) if word in self._lengths]
         mentions: list[Mention] = []
         end = 0
-        for at in places:
+        for at in placed.find(self._lengths.keys()):
             for length in self._lengths[words[at]] if at >= end else ():
                 name = tuple(words[at : at + length])
                 records = self._by_words.get(name, ())
@@ -282,10 +281,8 @@ class Binder:
         """What stands near it in its clause, then in its sentence; none where nothing is named."""
         clause = self.outline.clause_at(value.start)
         near = [self.outline.near(value, span) for span in dict.fromkeys((clause, sentence))]
-        start, end = min([at for at, _ in near]), max([at for _, at in near])
-        is_named = _is_any_in(self._starts, start, end) or _is_any_in(
-            self._loose_starts, start, end
-        )
+        around = min([at for at, _ in near]), max([at for _, at in near])
+        is_named = _is_any_in(self._starts, *around) or _is_any_in(self._loose_starts, *around)
         return near if is_named else []
 
     def _spoken_of(self, mentions: list[Mention]) -> list[Mention]:
@@ -445,9 +442,8 @@ class Binder:
 
     def adjacent_mention(self, value: Value, sentence: Span) -> Mention | None:
         start = max(sentence[0], value.start - NEAR)
-        found = self._within(start, value.start, value) + self._loosely_within(
-            start, value.start, value
-        )
+        before = (start, value.start)
+        found = self._within(*before, value) + self._loosely_within(*before, value)
         last = max(self._spoken_of(found), key=lambda one: one.end, default=None)
         if last is None or _NOT_ADJACENT.search(self.text, last.end, value.start):
             return None

@@ -20,10 +20,9 @@ from callmark.grounding.evidence import (
     best_of,
     flat,
     is_number,
-    is_text,
-    telling,
 )
 from callmark.grounding.numbers import SCALE, find_number_words, of_json, read_unlocalised
+from callmark.grounding.pieces import is_text, telling
 from callmark.grounding.resolvers import resolved_id, stands_in
 from callmark.grounding.spans import Insides, Span
 from callmark.grounding.text import (
@@ -600,7 +599,7 @@ class Grounder:
             all_starts = _token_starts(folded.text)
             starts = [all_starts[at] for at in begins]
         for at, start in zip(begins, starts, strict=True):
-            for piece, leaves in texts.begun_by(words[at], folded.text, start):
+            for piece, leaves in texts.begun_by(words, at, folded.text, start):
                 if not folded.text.startswith(piece.text, start):
                     continue
                 end = start + len(piece.text)

@@ -18,6 +18,7 @@ from callmark.grounding.spans import Outline, Span
 from callmark.grounding.text import (
     NUMBER_WORDS,
     STOP_WORDS,
+    blank_signs,
     fold,
     once,
 )
@@ -380,7 +381,7 @@ class GivenNames:
     def _with_another_word(self, outline: Outline) -> Iterator[Misnamed]:
         """`Harbour Kitchen` where the results have `Goodland Kitchen`, and nobody a harbour."""
         text, known = outline.text, self._kept
-        for run in _RUN.finditer(text) if known else ():
+        for run in _runs_with(outline, known) if known else ():
             said = run[0]
             folded = (said.lower() if said.isascii() else fold(said)).split(" ")
             if known.isdisjoint(folded):
@@ -497,6 +498,25 @@ class GivenNames:
 _OF_KIND = re.compile(
     r"(?:ese|ish|ean|ian|ican|ic|ern|ative|ional|ous|ful|ed|ing|ly)s?$", re.IGNORECASE
 )
+
+
+def _runs_with(outline: Outline, words: frozenset[str]) -> Iterator[re.Match[str]]:
+    """The runs of the lines that may hold one of these: most lines do not."""
+    text = outline.text
+    if blank_signs(text) is None:
+        yield from _RUN.finditer(text)
+        return
+    # `d’Aix` and `3pm` are no words of the outline, but runs begin in the middle of them, too.
+    parts = {part for word in words for part in _NAME_WORD.findall(word)}
+    placed = outline.placed
+    told = [
+        word
+        for word in placed.by_word
+        if word in parts or not (word.isalpha() or parts.isdisjoint(_NAME_WORD.findall(word)))
+    ]
+    lines = [outline.line_at(placed.starts[at]) for at in placed.find(told)]
+    for start, end in dict.fromkeys([line.span for line in lines]):
+        yield from _RUN.finditer(text, start, end)
 
 
 def _edges_of(word: str) -> tuple[int, str, str]:

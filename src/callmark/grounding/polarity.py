@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from callmark.grounding.binding import Binder
+from callmark.grounding.cues import Cue
 from callmark.grounding.match import is_earlier
 from callmark.grounding.negation import (
     ClauseWords,
@@ -33,7 +34,7 @@ from callmark.grounding.polar_keys import (
 )
 from callmark.grounding.quantifiers import LONGEST_HEAD, AnswerTables, find_exception, find_other
 from callmark.grounding.record_tree import Field, RecordTree, ResultRecord, key_words
-from callmark.grounding.spans import WIDE, Cue, Outline, Span
+from callmark.grounding.spans import WIDE, Outline, Span
 from callmark.grounding.tables import prose_of
 from callmark.grounding.text import once
 from callmark.grounding.values import Value
@@ -144,13 +145,13 @@ class PolarFields:
         return valued
 
     def _add(self, record: ResultRecord) -> None:
-        polar = [
-            (field, *state)
+        states = [
+            (field, *state_of(field.value))
             for field in record.fields
             if field.number is None
             and (not isinstance(field.value, str) or len(field.value) < SHORT_ANSWER)
-            and (state := state_of(field.value))[0] != "other"
         ]
+        polar = [one for one in states if one[1] != "other"]
         if not polar:
             return
         # Where nothing is yes or no, null says that something is not there, not that it is unknown.

@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from functools import lru_cache
 from itertools import accumulate
 
 from callmark.errors import UsageError
+from callmark.grounding.cues import CUE_SIGNS, Cue, cued_by
 from callmark.grounding.dates import may_go_on_with
 from callmark.grounding.text import (
     ABBREVIATIONS,
@@ -20,6 +20,7 @@ from callmark.grounding.text import (
     SIGNS,
     ByteOffsets,
     Frozen,
+    PlacedWords,
     blank_signs,
     break_literal_newlines,
     lower,
@@ -263,38 +264,6 @@ _OFFERED = re.compile(
 )
 
 
-class Cue:
-    """A pattern that many parts of one answer are searched for. All that it finds begins with one
-    of these words (`chang*`: or with one that begins so) or signs: where an answer has none of
-    them, which one look at its words tells for all cues, nobody has to search."""
-
-    def __init__(self, pattern: str, words: str, signs: str = "") -> None:
-        self.pattern = re.compile(pattern, re.IGNORECASE)
-        self.bit = 1 << len(_CUES)
-        _CUES.append(self)
-        for word in words.split():
-            known = _CUE_HEADS if word.endswith("*") else _CUE_WORDS
-            known[word.rstrip("*")] = known.get(word.rstrip("*"), 0) | self.bit
-        for sign in signs.split():
-            _CUE_SIGNS[sign] = _CUE_SIGNS.get(sign, 0) | self.bit
-
-
-_CUES: list[Cue] = []
-_CUE_WORDS: dict[str, int] = {}
-_CUE_HEADS: dict[str, int] = {}
-_CUE_SIGNS: dict[str, int] = {}
-
-
-@lru_cache(maxsize=1 << 14)
-def _cued_by(word: str) -> int:
-    """Which cues may begin with this word: one bit for each."""
-    bits = _CUE_WORDS.get(word, 0)
-    if word.startswith(tuple(_CUE_HEADS)):
-        for head, bit in _CUE_HEADS.items():
-            bits |= bit if word.startswith(head) else 0
-    return bits
-
-
 _CHANGE = Cue(
     r"\b(?:from|instead|chang\w+|swap\w*|updat\w+|mov(?:e|ed|ing)|exchang\w+|replac\w+|new"
     r"|current\w*|originally|previous\w*|versus|vs|compared|differen\w+)\b|->|→|➝",
@@ -354,18 +323,21 @@ class Outline:
         return frozenset(_ANY_WORD.findall(self._lower) if placed is None else placed.words)
 
     @once
-    def _placed(self) -> tuple[list[str], list[int]]:
-        """The words in lower case, and where they begin."""
+    def placed(self) -> PlacedWords:
+        """The words in lower case."""
         if blank_signs(self.text) is not None:
-            placed = place_words(self.text)
-            return placed.words, placed.starts
-        starts = [one.start() for one in _PLACED_WORD.finditer(self._lower)]
-        return _PLACED_WORD.findall(self._lower), starts
+            return place_words(self.text)
+        lowered = self._lower
+        words: list[str] = _PLACED_WORD.findall(lowered)
+        return PlacedWords(
+            words, words, lambda: [one.start() for one in _PLACED_WORD.finditer(lowered)]
+        )
 
     def places_of(self, words: Collection[str]) -> list[int]:
         """Where any of these words begins, in order; parts of longer words may be among them."""
         if len(words) > FEW_WORDS:
-            return [at for word, at in zip(*self._placed, strict=True) if word in words]
+            starts = self.placed.starts
+            return [starts[at] for at in self.placed.find(words)]
         places: list[int] = []
         for word in words:
             at = self._lower.find(word)
@@ -377,14 +349,14 @@ class Outline:
     @once
     def _cued(self) -> tuple[list[int], list[int]]:
         """Where words and signs stand that cues begin with, and which cues."""
-        words, starts = self._placed
-        known = {word: bits for word in set(words) if (bits := _cued_by(word))}
-        found = [(at, known[word]) for word, at in zip(words, starts, strict=True) if word in known]
-        signs = [sign for sign in _CUE_SIGNS if sign in self._lower]
-        for sign in signs:
-            found += [(at, _CUE_SIGNS[sign]) for at in self.places_of((sign,))]
-        if signs:
-            found.sort()
+        by_word, starts = self.placed.by_word, self.placed.starts
+        found: list[tuple[int, int]] = []
+        for word, bits in cued_by(by_word):
+            found += [(starts[at], bits) for at in by_word[word]]
+        for sign, bits in CUE_SIGNS.items():
+            if sign in self._lower:
+                found += [(at, bits) for at in self.places_of((sign,))]
+        found.sort()
         return [at for at, _ in found], [bits for _, bits in found]
 
     def finds(self, cue: Cue, start: int, end: int) -> bool:
@@ -510,8 +482,8 @@ class Outline:
         """Where words stand that may begin an offer; None: the whole text has to be searched."""
         if blank_signs(self.text) is None:
             return None
-        words, starts = self._placed
-        return [at for word, at in zip(words, starts, strict=True) if word in _PROPOSING]
+        starts = self.placed.starts
+        return [starts[at] for at in self.placed.find(_PROPOSING)]
 
     def is_offered(self, value: Value) -> bool:
         """The same of one value: in a question, or after the words of an offer in its clause."""
