@@ -94,7 +94,8 @@ def _repeats(value: Json, structured: Json) -> bool:
 
 
 MAX_DEPTH = 400
-_OPENING = ("", "{", "[")
+_BRACKETS = ("{", "[")
+_OPENING = ("", *_BRACKETS)
 
 
 class Served(Frozen, frozen=True):
@@ -206,6 +207,7 @@ class Walk:
         self._served = served
         self._echo_texts: set[str] = set()
         self._echo_lengths: set[int] = set()
+        self._echo_heads: set[str] = set()
         self._echo_numbers: set[tuple[str, int]] = set()
         self._note_arguments(served.arguments, "", 0)
         if is_mcp_result(served.result):
@@ -226,6 +228,7 @@ class Walk:
             folded = fold(value)
             self._echo_texts.add(folded)
             self._echo_lengths.add(len(folded))
+            self._echo_heads.add(folded[:1])
         elif is_number(value):
             self._echo_numbers.add((key, of_json(value)))
         elif isinstance(value, dict):
@@ -280,7 +283,11 @@ class Walk:
             self._visit(entry, pointer, name, is_strict, depth + 1)
 
     def _visit_text(self, value: str, path: str, key: str, strict: bool, depth: int) -> None:
-        if self._echo_texts and fold(value) in self._echo_texts:
+        # Texts of JSON are long, and hardly any argument is one.
+        may_be_echo = self._echo_texts and not (
+            value[:1] in _BRACKETS and value[:1] not in self._echo_heads
+        )
+        if may_be_echo and fold(value) in self._echo_texts:
             return
         inside = read_inside(value)
         if inside is not value:
@@ -327,19 +334,22 @@ class Texts:
         self._begun: dict[tuple[str, str], dict[int, dict[str, list[_Begun]]]] = {}
         seen: set[tuple[str, bool, int]] = set()
         for text, place in self._places:
-            if (said := (text, place.strict, id(place.served))) in seen:
+            kept = [
+                one
+                for one in pieces_of(text)
+                if words is None or (one[0] in words and (not one[1] or one[1] in words))
+            ]
+            if not kept or (said := (text, place.strict, id(place.served))) in seen:
                 continue  # no question can tell them apart
             seen.add(said)
-            leaf: Leaf | None = None
-            for first, second, piece in pieces_of(text):
-                if words is None or (first in words and (not second or second in words)):
-                    leaf = leaf or place.leaf()
-                    leaves = self._leaves_of.get(piece)
-                    if leaves is None:
-                        leaves = self._leaves_of[piece] = []
-                        begun = self.pieces.setdefault(first, {}).setdefault(second, [])
-                        begun.append((len(self._leaves_of), piece, leaves))
-                    note(leaves, leaf)
+            leaf = place.leaf()
+            for first, second, piece in kept:
+                leaves = self._leaves_of.get(piece)
+                if leaves is None:
+                    leaves = self._leaves_of[piece] = []
+                    begun = self.pieces.setdefault(first, {}).setdefault(second, [])
+                    begun.append((len(self._leaves_of), piece, leaves))
+                note(leaves, leaf)
 
     @once
     def _leaves(self) -> list[Leaf]:

@@ -274,7 +274,7 @@ class PolarFields:
         """Where words stand that may be those of a key."""
         words = outline.words
         if "_" in outline.text:
-            words = frozenset(part for word in words for part in word.split("_") if part)
+            words = frozenset(outline.placed.by_word)
         heads, beginnings = self._heads, self._beginnings
         if beginnings:
             short = [word for word in words if len(word) < SHORTEST]

@@ -505,7 +505,7 @@ def _lines(text: str) -> Iterator[OutlineLine]:
         end = start + len(raw)
         body = raw.strip()
         if body:
-            level: float = len(raw) - len(raw.lstrip(" \t"))
+            level: float = len(raw) - len(raw.lstrip(" \t")) if raw[0].isspace() else 0
             if not body[0].isalpha():  # else it is neither
                 if _LIST_MARK.match(body):
                     level += 1
