@@ -611,10 +611,11 @@ class Grounder:
                     values = [*self.values_in(span), *map(self._with_its_words, unsupported)]
                     edges = Insides((one.start, one.end) for one in values if one.kind in _EDGED)
                 leaf = best_of(leaves, turn, errors)
+                if leaf is None or leaf in found:
+                    continue
                 place = self._place(span, folded, start, end)
-                if leaf is not None and not edges.cut_by(place):
-                    kind = "text" if piece.whole else "line"
-                    found.setdefault(leaf, self._match(*place, leaf, kind))
+                if not edges.cut_by(place):
+                    found[leaf] = self._match(*place, leaf, "text" if piece.whole else "line")
         return found
 
     def _runs(

@@ -156,9 +156,9 @@ def _unique_texts(group: Sequence[ResultRecord]) -> Iterator[tuple[str, ResultRe
             if isinstance(field.value, str) and field.value and is_telling(field.key):
                 columns.setdefault(field.key, []).append((field.value, record))
     for column in columns.values():
-        texts = Counter(fold(text) for text, _ in column)
         if len(column) < 2 or not all(_is_name(text) for text, _ in column):
             continue
+        texts = Counter([fold(text) for text, _ in column])
         if len(texts) == len(column):
             yield from column
         elif 2 * len(texts) > len(column) and all(_PROPER.match(text) for text, _ in column):

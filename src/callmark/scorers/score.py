@@ -14,7 +14,14 @@ from callmark.errors import PluginError, place_in
 from callmark.grounding.dates import Moment
 from callmark.grounding.evidence import flat
 from callmark.grounding.record_tree import RecordTree, number_of
-from callmark.grounding.text import admits_failure, blank_signs, fold, once, tokens_in
+from callmark.grounding.text import (
+    admits_failure,
+    blank_signs,
+    fold,
+    once,
+    place_tokens,
+    tokens_in,
+)
 from callmark.grounding.values import identifier_key, values_of
 from callmark.records.jsontext import Json, NotJson, canonical_json, parse_json
 from callmark.records.problems import hint
@@ -72,8 +79,10 @@ class _Stated:
     """The answer as words, neighbours and values: a leaf is looked up, never searched for."""
 
     def __init__(self, reading: TrialReading) -> None:
-        plain = blank_signs(reading.text)
-        tokens = _TOKEN.findall(fold(reading.text)) if plain is None else tokens_in(plain)
+        # Where no line break is written out, the words of the outline are those of the answer.
+        is_outlined = reading.outline.text is reading.text
+        placed = place_tokens(reading.text) if is_outlined else None
+        tokens = _tokens_of(reading.text) if placed is None else placed.words
         self._words = set(tokens)
         self._tokens = tokens
         self._asked = 0
@@ -113,6 +122,11 @@ class _Stated:
         return bool(self._moments) and any(
             moment in self._moments for value in values_of(text) for moment in value.moments
         )
+
+
+def _tokens_of(text: str) -> list[str]:
+    plain = blank_signs(text)
+    return _TOKEN.findall(fold(text)) if plain is None else tokens_in(plain)
 
 
 _RUN = 8  # members in a row; fewer are an address, or alike by chance
