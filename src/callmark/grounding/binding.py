@@ -110,10 +110,9 @@ class Names:
             return []
         placed = place_words(text)
         words = placed.words
-        places = [at for at, word in enumerate(words) if word in self._lengths]
         mentions: list[Mention] = []
         end = 0
-        for at in places:
+        for at in placed.find(self._lengths.keys()):
             for length in self._lengths[words[at]] if at >= end else ():
                 name = tuple(words[at : at + length])
                 records = self._by_words.get(name, ())
@@ -248,8 +247,7 @@ class Binder:
         beside = self._beside(value, sentence) or self._loosely_beside(value, sentence)
         if beside is not None:
             return RecordSubject(_most_specific([beside]), beside=True)
-        for span in dict.fromkeys((self.outline.clause_at(value.start), sentence)):
-            near = self.outline.near(value, span)
+        for near in self._named_near(value, sentence):
             found = self._spoken_of(self._within(*near, value))
             loose = self._spoken_of(self._loosely_within(*near, value))
             if not (found or loose):
@@ -279,9 +277,17 @@ class Binder:
                 return RecordSubject(_most_specific(found), inherited=True)
         return None
 
+    def _named_near(self, value: Value, sentence: Span) -> list[Span]:
+        """What stands near it in its clause, then in its sentence; none where nothing is named."""
+        clause = self.outline.clause_at(value.start)
+        near = [self.outline.near(value, span) for span in dict.fromkeys((clause, sentence))]
+        around = min([at for at, _ in near]), max([at for _, at in near])
+        is_named = _is_any_in(self._starts, *around) or _is_any_in(self._loose_starts, *around)
+        return near if is_named else []
+
     def _spoken_of(self, mentions: list[Mention]) -> list[Mention]:
         """Without those that something else is compared with: `231 m higher than Mount Logan`."""
-        return [
+        return mentions and [
             one
             for one in mentions
             if _THAN.search(self.text, max(0, one.start - _NEAR_THAN), one.start) is None
@@ -436,9 +442,8 @@ class Binder:
 
     def adjacent_mention(self, value: Value, sentence: Span) -> Mention | None:
         start = max(sentence[0], value.start - NEAR)
-        found = self._within(start, value.start, value) + self._loosely_within(
-            start, value.start, value
-        )
+        before = (start, value.start)
+        found = self._within(*before, value) + self._loosely_within(*before, value)
         last = max(self._spoken_of(found), key=lambda one: one.end, default=None)
         if last is None or _NOT_ADJACENT.search(self.text, last.end, value.start):
             return None
@@ -621,17 +626,18 @@ class Binder:
 def _between(
     mentions: Sequence[Mention], starts: Sequence[int], start: int, end: int, but: Value
 ) -> list[Mention]:
-    at = bisect_left(starts, start)
-    end = min(end, start + 2 * WIDE)
-    found: list[Mention] = []
-    while at < len(mentions) and mentions[at].start < end:
-        mention = mentions[at]
-        if not mention.start < but.end <= mention.end and not (
-            but.start <= mention.start < but.end
-        ):
-            found.append(mention)
-        at += 1
-    return found
+    first = bisect_left(starts, start)
+    last = bisect_left(starts, min(end, start + 2 * WIDE), first)
+    return [
+        one
+        for one in mentions[first:last]
+        if not (one.start < but.end <= one.end or but.start <= one.start < but.end)
+    ]
+
+
+def _is_any_in(places: Sequence[int], start: int, end: int) -> bool:
+    at = bisect_left(places, start)
+    return at < len(places) and places[at] < end
 
 
 def best_named(fields: Sequence[Field], words: frozenset[str], value: Value) -> list[Field]:

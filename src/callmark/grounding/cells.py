@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from callmark.grounding.arithmetic import half_unit
@@ -81,19 +81,37 @@ def find_run(words: Words, part: Words) -> tuple[Words, Words] | None:
     return None
 
 
-def states(value: Value, leaf: ReadLeaf, factor: tuple[int, int]) -> bool:
-    """Rounded or cut off to what is stated; a sign may be left out."""
+def stating(
+    leaves: Iterable[ReadLeaf], value: Value, factor: tuple[int, int]
+) -> Iterator[ReadLeaf]:
+    """Those that state the value, rounded or cut off; a sign may be left out."""
     if value.kind == "moment":
-        return any(one.agrees(other) for one in value.moments for other in leaf.moments)
-    up, down = factor
+        for leaf in leaves:
+            if any(one.agrees(other) for other in leaf.moments for one in value.moments):
+                yield leaf
+        return
+    reaches = _reaches(value, *factor)
+    for leaf in leaves if reaches else ():
+        if leaf.numbers and _is_within(reaches, leaf.numbers):
+            yield leaf
+
+
+def _reaches(value: Value, up: int, down: int) -> list[tuple[int, int]]:
+    """What is stated, in another scale, and how far from it a number may be."""
+    half = half_unit(value) * up // down
+    found: list[tuple[int, int]] = []
     for at, reading in enumerate(value.readings):
-        # The second one of `71%` is 0.71.
-        share = 100 if at and value.form.percent else 1
-        half = max(half_unit(value) * up // down // share, TOLERANCE)
         wanted = abs(reading) * up // down
-        if up != down and wanted < LEAST:
-            continue
-        for number in leaf.numbers:
+        if up == down or wanted >= LEAST:
+            # The second one of `71%` is 0.71.
+            share = 100 if at and value.form.percent else 1
+            found.append((wanted, max(half // share, TOLERANCE)))
+    return found
+
+
+def _is_within(reaches: Sequence[tuple[int, int]], numbers: Iterable[int]) -> bool:
+    for wanted, half in reaches:
+        for number in numbers:
             over = abs(number) - wanted
             if -half <= over <= half or (0 < over < 2 * half and abs(number) % (2 * half)):
                 return True

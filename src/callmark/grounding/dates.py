@@ -252,18 +252,20 @@ def find_moments(text: str, locale: str | None = None) -> list[FoundMoment]:
     position = 0
     for digits in _DIGITS.finditer(text):
         start, end = digits.span()
-        if start < position or end - start > 4 or _is_listed_may(text, start, end):
+        if start < position or end - start > 4:
             continue
         # `07:00-09:30`: what a hyphen joins to a moment is one too, if it looks like one.
         is_second = bool(found) and start == position + 1 and text[position] in "-/"
+        if not (is_second or _may_begin(text, start) or _is_cell(text, start)):
+            continue
+        if _is_listed_may(text, start, end):
+            continue
         if is_second and text[position] == "/":
             moments = _second_of(found[-1], text, start)
-        elif is_second or _may_begin(text, start) or _is_cell(text, start):
+        else:
             moments = _range_at(text, start, end, locale) or _with_last_day(
                 text, _moment_at(text, start, end, locale)
             )
-        else:
-            continue
         if moments and moments[0].start >= position:
             found += moments
             position = moments[-1].end

@@ -353,10 +353,10 @@ def _claims(outline: Outline, can_write: bool) -> Iterator[_Claim]:
     is_elsewhere = not _OTHER_WORDS.isdisjoint(outline.words)
     verbs = outline.places_of(set(filter(_is_deed, outline.words)))
     for sentence in outline.sentences if is_elsewhere or verbs else ():
-        if text[sentence[1] : sentence[1] + 1] in ("?", "？"):
-            continue
         is_told = bisect_left(verbs, sentence[0]) < bisect_left(verbs, sentence[1])
-        for clause in outline.clauses(sentence) if is_elsewhere or is_told else ():
+        if not (is_elsewhere or is_told) or text[sentence[1] : sentence[1] + 1] in ("?", "？"):
+            continue
+        for clause in outline.clauses(sentence):
             if bisect_left(verbs, clause[0]) < bisect_left(verbs, clause[1]):
                 yield from _claims_in(outline, clause, sentence, can_write)
             if is_elsewhere:

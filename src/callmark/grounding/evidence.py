@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
+from operator import attrgetter
 from typing import NamedTuple, TypeGuard
 
 import msgspec
@@ -17,10 +18,8 @@ from msgspec.structs import asdict
 from callmark.calls.scan import NotPython, literal
 from callmark.grounding.dates import Moment
 from callmark.grounding.numbers import SCALE, TOLERANCE, of_json
-from callmark.grounding.spans import sentences
+from callmark.grounding.pieces import Piece, pieces_of, telling
 from callmark.grounding.text import (
-    SHORT,
-    STOP_WORDS,
     Frozen,
     find_at_boundaries,
     fold,
@@ -30,7 +29,6 @@ from callmark.grounding.text import (
 from callmark.grounding.values import (
     LONG_DIGITS,
     PARTIAL_DIGITS,
-    WHOLE_KINDS,
     Value,
     ends_in,
     identifier_key,
@@ -96,7 +94,8 @@ def _repeats(value: Json, structured: Json) -> bool:
 
 
 MAX_DEPTH = 400
-_OPENING = ("", "{", "[")
+_BRACKETS = ("{", "[")
+_OPENING = ("", *_BRACKETS)
 
 
 class Served(Frozen, frozen=True):
@@ -208,6 +207,7 @@ class Walk:
         self._served = served
         self._echo_texts: set[str] = set()
         self._echo_lengths: set[int] = set()
+        self._echo_heads: set[str] = set()
         self._echo_numbers: set[tuple[str, int]] = set()
         self._note_arguments(served.arguments, "", 0)
         if is_mcp_result(served.result):
@@ -228,6 +228,7 @@ class Walk:
             folded = fold(value)
             self._echo_texts.add(folded)
             self._echo_lengths.add(len(folded))
+            self._echo_heads.add(folded[:1])
         elif is_number(value):
             self._echo_numbers.add((key, of_json(value)))
         elif isinstance(value, dict):
@@ -282,7 +283,11 @@ class Walk:
             self._visit(entry, pointer, name, is_strict, depth + 1)
 
     def _visit_text(self, value: str, path: str, key: str, strict: bool, depth: int) -> None:
-        if self._echo_texts and fold(value) in self._echo_texts:
+        # Texts of JSON are long, and hardly any argument is one.
+        may_be_echo = self._echo_texts and not (
+            value[:1] in _BRACKETS and value[:1] not in self._echo_heads
+        )
+        if may_be_echo and fold(value) in self._echo_texts:
             return
         inside = read_inside(value)
         if inside is not value:
@@ -310,15 +315,9 @@ def is_number(value: Json) -> TypeGuard[int | float]:
 RUN_TOKENS = 5
 FEW_PIECES = 8  # with one first token: not worth a table
 HEAD_LENGTH = 160  # characters by which many of them are told apart
-_SEVERAL_SENTENCES = re.compile(r"[.!?…]\s|[。！？]|\\n")
-_PUNCTUATION = " .,;:!?…。！？、，\"'“”‘’«»()[]{}*`-–—|#>"
 
 
-class Piece(NamedTuple):
-    """A folded text that a span may hold: a whole leaf, or one of its lines or sentences."""
-
-    text: str
-    whole: bool
+_Begun = tuple[int, Piece, list[Leaf]]  # which of all pieces it is, and whose
 
 
 class Texts:
@@ -328,54 +327,66 @@ class Texts:
     def __init__(self, places: Iterable[LeafPlace], words: frozenset[str] | None = None) -> None:
         self._places = [(one.value, one) for one in places if isinstance(one.value, str)]
         self._words = words
-        # By their first token. Whoever finds one in a span has to ask whether it `is_text`.
-        self.pieces: dict[str, dict[Piece, list[Leaf]]] = {}
-        # What may follow it; empty: it may stand by itself.
-        self.seconds: dict[str, set[str]] = {}
-        self._begun: dict[str, dict[int, dict[str, list[tuple[int, Piece, list[Leaf]]]]]] = {}
+        # By their first token, and by the second; empty: there is none. Whoever finds one in a
+        # span has to ask whether it `is_text`.
+        self.pieces: dict[str, dict[str, list[_Begun]]] = {}
+        self._leaves_of: dict[Piece, list[Leaf]] = {}
+        self._begun: dict[tuple[str, str], dict[int, dict[str, list[_Begun]]]] = {}
         seen: set[tuple[str, bool, int]] = set()
         for text, place in self._places:
-            if (said := (text, place.strict, id(place.served))) in seen:
+            kept = [
+                one
+                for one in pieces_of(text)
+                if words is None or (one[0] in words and (not one[1] or one[1] in words))
+            ]
+            if not kept or (said := (text, place.strict, id(place.served))) in seen:
                 continue  # no question can tell them apart
             seen.add(said)
-            leaf: Leaf | None = None
-            for first, second, piece in _pieces_of(text):
-                if words is None or (first in words and (not second or second in words)):
-                    leaf = leaf or place.leaf()
-                    pieces = self.pieces.setdefault(first, {})
-                    note(pieces.setdefault(piece, []), leaf)
-                    self.seconds.setdefault(first, set()).add(second)
+            leaf = place.leaf()
+            for first, second, piece in kept:
+                leaves = self._leaves_of.get(piece)
+                if leaves is None:
+                    leaves = self._leaves_of[piece] = []
+                    begun = self.pieces.setdefault(first, {}).setdefault(second, [])
+                    begun.append((len(self._leaves_of), piece, leaves))
+                note(leaves, leaf)
 
     @once
     def _leaves(self) -> list[Leaf]:
         return [place.leaf() for _, place in self._places]
 
-    def begun_by(self, first: str, text: str, at: int) -> Iterable[tuple[Piece, list[Leaf]]]:
-        """The pieces with this first token that may stand at this place: all of a few; of many,
-        those that begin as the text goes on."""
-        pieces = self.pieces[first]
-        if len(pieces) <= FEW_PIECES:
-            return pieces.items()
-        known = self._begun.get(first)
-        if known is None:
-            known = self._begun[first] = {}
-            for place, (piece, leaves) in enumerate(pieces.items()):
-                start = piece.text[:HEAD_LENGTH]
-                known.setdefault(len(start), {}).setdefault(start, []).append(
-                    (place, piece, leaves)
-                )
-        found = [
-            entry
-            for length, heads in known.items()
-            for entry in heads.get(text[at : at + length], ())
-        ]
+    def begun_by(
+        self, tokens: Sequence[str], token: int, text: str, at: int
+    ) -> list[tuple[Piece, list[Leaf]]]:
+        """The pieces that begin with this token, as it is followed, and may stand at this place of
+        the text: all of a few; of many, those that begin as the text goes on."""
+        first, second = tokens[token], "".join(tokens[token + 1 : token + 2])
+        found = list(self._going_on(first, "", text, at))
+        if second:
+            found += self._going_on(first, second, text, at)
         if len(found) > 1:
             found.sort(key=_place_of)
         return [(piece, leaves) for _, piece, leaves in found]
 
+    def _going_on(self, first: str, second: str, text: str, at: int) -> Iterable[_Begun]:
+        begun = self.pieces[first].get(second, [])
+        if len(begun) <= FEW_PIECES:
+            return begun
+        known = self._begun.get((first, second))
+        if known is None:
+            known = self._begun[first, second] = {}
+            for entry in begun:
+                start = entry[1].text[:HEAD_LENGTH]
+                known.setdefault(len(start), {}).setdefault(start, []).append(entry)
+        return [
+            entry
+            for length, heads in known.items()
+            for entry in heads.get(text[at : at + length], ())
+        ]
+
     def begins_at(self, tokens: Sequence[str], at: int) -> bool:
         """Could a piece begin with this token, as it is followed?"""
-        seconds = self.seconds.get(tokens[at])
+        seconds = self.pieces.get(tokens[at])
         if seconds is None:
             return False
         return "" in seconds or (at + 1 < len(tokens) and tokens[at + 1] in seconds)
@@ -422,63 +433,8 @@ class Texts:
         return best_of((leaf for text, leaf in holders if quoted in text), turn, errors)
 
 
-def _place_of(entry: tuple[int, Piece, list[Leaf]]) -> int:
+def _place_of(entry: _Begun) -> int:
     return entry[0]
-
-
-def telling(tokens: Iterable[str]) -> bool:
-    """At least three letters or digits, and not made of stop words."""
-    tokens = list(tokens)
-    return sum(map(len, tokens)) >= 3 and any(token not in STOP_WORDS for token in tokens)
-
-
-def _pieces_of(text: str) -> tuple[tuple[str, str, Piece], ...]:
-    """Each with its first token and its second, if it has one."""
-    return (_pieces_of_short if len(text) <= SHORT else _with_first_tokens)(text)
-
-
-def _with_first_tokens(text: str) -> tuple[tuple[str, str, Piece], ...]:
-    found: list[tuple[str, str, Piece]] = []
-    for piece in _split(text):
-        pattern = token_pattern(piece.text)
-        first = pattern.search(piece.text)
-        if first is not None:
-            second = pattern.search(piece.text, first.end())
-            found.append((first[0], "" if second is None else second[0], piece))
-    return tuple(found)
-
-
-_pieces_of_short = lru_cache(maxsize=1 << 13)(_with_first_tokens)
-
-
-def _split(text: str) -> Iterator[Piece]:
-    whole = fold(text).strip(_PUNCTUATION)
-    yield Piece(whole, True)
-    if "\n" not in text and not _SEVERAL_SENTENCES.search(text):
-        return
-    seen = {whole}
-    for start, end in sentences(text):
-        piece = fold(text[start:end]).strip(_PUNCTUATION)
-        if piece not in seen:
-            yield Piece(piece, False)
-        seen.add(piece)
-    for line in text.split("\n"):
-        piece = fold(line).strip(_PUNCTUATION)
-        if piece not in seen:
-            yield Piece(piece, False)
-        seen.add(piece)
-
-
-@lru_cache(maxsize=1 << 12)
-def is_text(piece: str) -> bool:
-    """A text by itself: telling, and not just one value, which is compared by value."""
-    tokens = token_pattern(piece).findall(piece)
-    if not telling(tokens):
-        return False
-    if sum(len(token) > 3 and token.isalpha() for token in tokens) >= 2 and " " in piece:
-        return True  # two longer words: no number, date or identifier is written so
-    values = values_of(piece)
-    return not (len(values) == 1 and values[0].text == piece and values[0].kind in WHOLE_KINDS)
 
 
 MAX_PARTIAL = 20  # digits of an identifier's end; nobody states more
@@ -502,7 +458,7 @@ class Evidence:
     @once
     def has_keyed(self) -> bool:
         """Is any leaf strict?"""
-        return any(place.strict for place in self._places)
+        return any(map(attrgetter("strict"), self._places))
 
     @once
     def leaves(self) -> list[Leaf]:

@@ -43,8 +43,18 @@ _TOTAL = re.compile(
 )
 
 
+class _Item(NamedTuple):
+    """What an item of a list says: after its mark, and in the lines below it."""
+
+    span: Span
+    below: list[Span]
+
+
 class ListedRow(Frozen, frozen=True):
     cells: tuple[ListedCell, ...]
+
+
+_Bound = tuple[int, ListedRow, ResultRecord]
 
 
 class BoundRow(NamedTuple):
@@ -79,6 +89,7 @@ class Listing:
         self._index, self.turn_at = index, turn_at
         self._lists = [one for one in index.tree.groups if len(one) <= MOST_SIBLINGS]
         self._list_of = {one.number: at for at, all_ in enumerate(self._lists) for one in all_}
+        self._above: dict[int, list[int]] = {}
         self._read: dict[int, dict[str, ReadLeaf]] = {}
         self._mentions = binder.all_mentions
         self._mention_starts = [one.start for one in self._mentions]
@@ -89,35 +100,48 @@ class Listing:
             if FEWEST_ROWS <= len(rows) <= MOST_ROWS:
                 bound = self._bind(rows)
                 fullest = sorted(bound, key=lambda at: (-len(bound[at]), at))[:MOST_LISTS]
-                yield [BoundRows(self._lists[at], _apart(bound[at])) for at in fullest]
+                told = [(self._lists[at], _apart(bound[at])) for at in fullest]
+                yield [
+                    BoundRows(group, [BoundRow(*one, self._leaves(one[2])) for one in rows])
+                    for group, rows in told
+                    if len(rows) >= FEWEST_ROWS
+                ]
 
     # --- what the answer lists
 
     def _blocks(self) -> Iterator[list[ListedRow]]:
         text = self.outline.text
         tables: dict[int, list[OutlineLine]] = {}
-        lists: dict[tuple[float, tuple[Span, ...]], dict[Span, list[ListedCell]]] = {}
-        items: dict[Span, list[ListedCell]] = {}
+        lists: dict[tuple[float, tuple[Span, ...]], list[_Item]] = {}
+        items: dict[Span, _Item] = {}
         for line in self.outline.lines:
             head = self.outline.table_head(line)
             if head is not None:
                 tables.setdefault(head.start, []).append(line)
                 continue
-            mark = _ITEM.match(text, line.start, line.end)
-            for above in line.heads:
-                if above in items:  # `- Price: $54`, under the item that it is said of
-                    items[above] += self._labelled(mark.end() if mark else line.start, line.end)
-            if mark is not None and line.end - mark.end() <= LONGEST_ITEM:
-                items[line.span] = list(self._parts(mark.end(), line.end))
-                lists.setdefault((line.level, line.heads[-1:]), {})[line.span] = items[line.span]
+            start = _start_of_item(text, line)
+            if items:
+                for above in line.heads:
+                    if above in items:  # `- Price: $54`, under the item that it is said of
+                        items[above].below.append((start or line.start, line.end))
+            if start and line.end - start <= LONGEST_ITEM:
+                items[line.span] = _Item((start, line.end), [])
+                lists.setdefault((line.level, line.heads[-1:]), []).append(items[line.span])
         for table in tables.values():
             rows = [self._table_row(one) for one in table if not _RULE.fullmatch(text, *one.span)]
             heads = {cell.column: cell.text for cell in rows[0].cells} if rows else {}
             yield [_under(heads, one) for one in rows[1:] if _shows_one(one)]
             yield [one for one in _turned(rows) if _shows_one(one)]
         for block in lists.values():
-            rows = [ListedRow(tuple(cells[:MOST_CELLS])) for cells in block.values()]
-            yield [one for one in rows if _shows_one(one)]
+            if len(block) >= FEWEST_ROWS:
+                rows = [ListedRow(tuple(self._cells_of(one)[:MOST_CELLS])) for one in block]
+                yield [one for one in rows if _shows_one(one)]
+
+    def _cells_of(self, item: _Item) -> list[ListedCell]:
+        cells = list(self._parts(*item.span))
+        for start, end in item.below:
+            cells += self._labelled(start, end)
+        return cells
 
     def _table_row(self, line: OutlineLine) -> ListedRow:
         cells, start = [], line.start + 1
@@ -156,15 +180,17 @@ class Listing:
             blank = raw.strip(" \t*_`")
             return ListedCell(column, start, end, blank, ()) if blank else None
         start += raw.index(kept)
-        first, last = (bisect_left(self._starts, at) for at in (start, start + len(kept)))
-        told = (one for one in self._values[first:last] if one.kind in ("number", "moment"))
-        return ListedCell(column, start, start + len(kept), kept, tuple(islice(told, MOST_CELLS)))
+        end = start + len(kept)
+        first = bisect_left(self._starts, start)
+        last = bisect_left(self._starts, end, first)
+        told = [one for one in self._values[first:last] if one.kind in ("number", "moment")]
+        return ListedCell(column, start, end, kept, tuple(told[:MOST_CELLS]))
 
     # --- which record each row is about
 
-    def _bind(self, rows: Sequence[ListedRow]) -> dict[int, list[BoundRow]]:
+    def _bind(self, rows: Sequence[ListedRow]) -> dict[int, list[_Bound]]:
         """By list: the one record of it that most of the row speaks of."""
-        bound: dict[int, list[BoundRow]] = {}
+        bound: dict[int, list[_Bound]] = {}
         for at, row in enumerate(rows):
             best: dict[int, tuple[int, int, bool]] = {}  # by list: votes, record, is it alone
             for number, count in sorted(self._votes(row).items()):
@@ -175,38 +201,42 @@ class Listing:
                     best[self._list_of[number]] = (count, number, False)
             for place, (_, number, is_alone) in best.items():
                 if is_alone:
-                    record = self._index.tree.records[number]
-                    one = BoundRow(at, row, record, self._leaves(record))
+                    one = (at, row, self._index.tree.records[number])
                     bound.setdefault(place, []).append(one)
         return bound
 
     def _votes(self, row: ListedRow) -> Counter[int]:
-        votes: Counter[int] = Counter()
+        votes: list[int] = []
         turn = self.turn_at(row.cells[0].start)
         for cell in row.cells:
-            first, last = (bisect_left(self._mention_starts, at) for at in (cell.start, cell.end))
-            for mention in self._mentions[first:last]:
+            first = bisect_left(self._mention_starts, cell.start)
+            for mention in self._mentions[
+                first : bisect_left(self._mention_starts, cell.end, first)
+            ]:
                 if len(mention.records) <= MOST_PLACES:
-                    for number in self._items_of(mention.records):
-                        votes[number] += 1 if mention.is_part or mention.is_day else BY_NAME
+                    weight = 1 if mention.is_part or mention.is_day else BY_NAME
+                    votes += weight * self._items_of(mention.records)
             told = [self._index.stating(one, turn, echoes=True) for one in cell.values]
             for fields in (self._index.tree.texts.get(fold(cell.text), ()), *told):
-                if len(fields) <= MOST_PLACES:
-                    votes.update(self._items_of(one.record for one in fields))
-        for number in list(votes):
-            if not self._index.tree.records[number].counts_for(turn):
-                del votes[number]
-        return votes
+                if 0 < len(fields) <= MOST_PLACES:
+                    votes += self._items_of([one.record for one in fields])
+        records = self._index.tree.records
+        return Counter([number for number in votes if records[number].counts_for(turn)])
 
-    def _items_of(self, records: Iterable[ResultRecord]) -> list[int]:
-        found: set[int] = set()
-        for record in records:
-            one: ResultRecord | None = record
-            while one is not None and one.number not in found:
-                if one.number in self._list_of:
-                    found.add(one.number)
-                one = one.parent
-        return sorted(found)
+    def _items_of(self, records: Sequence[ResultRecord]) -> list[int]:
+        """The records of lists among them, and those that they are a part of; each once."""
+        if len(records) == 1:
+            return self._items_above(records[0])
+        return list({number for record in records for number in self._items_above(record)})
+
+    def _items_above(self, record: ResultRecord) -> list[int]:
+        known = self._above.get(record.number)
+        if known is None:
+            known = [] if record.parent is None else self._items_above(record.parent)
+            if record.number in self._list_of:
+                known = [record.number, *known]
+            self._above[record.number] = known
+        return known
 
     def _leaves(self, record: ResultRecord) -> dict[str, ReadLeaf]:
         known = self._read.get(record.number)
@@ -281,11 +311,17 @@ def has_rows(outline: Outline) -> bool:
     for line in outline.lines:
         if outline.text.startswith("|", line.start):
             return True
-        listed += _ITEM.match(outline.text, line.start, line.end) is not None
+        listed += _start_of_item(outline.text, line) > 0
     return listed >= FEWEST_ROWS
 
 
-def _apart(bound: Sequence[BoundRow]) -> list[BoundRow]:
+def _start_of_item(text: str, line: OutlineLine) -> int:
+    """After its mark; 0: it is none."""
+    mark = None if text[line.start].isalpha() else _ITEM.match(text, line.start, line.end)
+    return 0 if mark is None else mark.end()
+
+
+def _apart(bound: Sequence[_Bound]) -> list[_Bound]:
     """Without rows that are bound to one record."""
-    times = Counter(one.record.number for one in bound)
-    return [one for one in bound if times[one.record.number] == 1]
+    times = Counter([record.number for _, _, record in bound])
+    return [one for one in bound if times[one[2].number] == 1]

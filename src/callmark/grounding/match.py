@@ -20,8 +20,6 @@ from callmark.grounding.evidence import (
     best_of,
     flat,
     is_number,
-    is_text,
-    telling,
 )
 from callmark.grounding.numbers import (
     SCALE,
@@ -30,6 +28,7 @@ from callmark.grounding.numbers import (
     of_json,
     read_unlocalised,
 )
+from callmark.grounding.pieces import is_text, telling
 from callmark.grounding.record_tree import stem
 from callmark.grounding.resolvers import resolved_id, stands_in
 from callmark.grounding.spans import Insides, Span
@@ -186,7 +185,7 @@ class Said:
 
     def _index_names(self) -> None:
         self._index()
-        for turn, name in self._names:
+        for turn, name in dict.fromkeys(self._names):
             _note(self._keys, identifier_key(name), turn)
         self._names = ()
 
@@ -556,14 +555,15 @@ class Grounder:
             has_runs = True
         else:
             texts = self._repeated
-            first = bisect_left(placed.starts, span[0])
-            last = bisect_left(placed.starts, span[1], lo=first)
-            low = bisect_left(self._beginnings, first)
-            high = bisect_left(self._beginnings, last, lo=low)
-            has_runs = not unsupported and self._has_runs(first, last)
+            begins_at, tokens = self._beginnings
+            low = bisect_left(begins_at, span[0])
+            high = bisect_left(begins_at, span[1], low)
+            has_runs = not unsupported and self._has_runs(span)
             if low == high and not has_runs:
                 return []
-            begins = [at - first for at in self._beginnings[low:high]]
+            first = bisect_left(placed.starts, span[0])
+            last = bisect_left(placed.starts, span[1], first)
+            begins = [at - first for at in tokens[low:high]]
             words, places = placed.words[first:last], placed.starts[first:last]
         found: dict[Leaf, Match] = {}
         if begins:
@@ -594,26 +594,32 @@ class Grounder:
         return self.evidence.texts_with(frozenset(self._placed.words if self._placed else ()))
 
     @once
-    def _beginnings(self) -> list[int]:
-        """Which tokens of the answer begin some of them."""
-        texts = self._repeated
-        words = self._placed.words if texts.pieces and self._placed else []
-        heads = texts.pieces.keys()
+    def _beginnings(self) -> tuple[list[int], list[int]]:
+        """Where tokens of the answer begin some of them, and which tokens these are."""
+        texts, placed = self._repeated, self._placed
+        if not texts.pieces or placed is None:
+            return [], []
+        words, heads = placed.words, texts.pieces.keys()
         likely = [at for at, word in enumerate(words) if word in heads]
-        return [at for at in likely if texts.begins_at(words, at)]
+        tokens = [at for at in likely if texts.begins_at(words, at)]
+        return [placed.starts[at] for at in tokens], tokens
 
     @once
-    def _run_places(self) -> list[int]:
-        """Which tokens of the answer begin a run that some text holds."""
-        known = self._repeated.runs
-        words = self._placed.words if known and self._placed else []
-        runs = zip(*(words[at:] for at in _RUN), strict=False)
-        return [at for at, run in enumerate(runs) if run in known]
+    def _run_places(self) -> tuple[list[int], list[int]]:
+        """Where the first tokens of runs begin that some text holds, and where their last ones."""
+        known, placed = self._repeated.runs, self._placed
+        if not known or placed is None:
+            return [], []
+        runs = zip(*(placed.words[at:] for at in _RUN), strict=False)
+        found = [at for at, run in enumerate(runs) if run in known]
+        starts = placed.starts
+        return [starts[at] for at in found], [starts[at + RUN_TOKENS - 1] for at in found]
 
-    def _has_runs(self, first: int, last: int) -> bool:
-        """Is one of them among these tokens?"""
-        at = bisect_left(self._run_places, first)
-        return at < len(self._run_places) and self._run_places[at] + RUN_TOKENS <= last
+    def _has_runs(self, span: Span) -> bool:
+        """Does one of them lie in it?"""
+        firsts, lasts = self._run_places
+        at = bisect_left(firsts, span[0])
+        return at < len(firsts) and lasts[at] < span[1]
 
     def _pieces(
         self,
@@ -636,22 +642,23 @@ class Grounder:
             all_starts = _token_starts(folded.text)
             starts = [all_starts[at] for at in begins]
         for at, start in zip(begins, starts, strict=True):
-            for piece, leaves in texts.begun_by(words[at], folded.text, start):
+            for piece, leaves in texts.begun_by(words, at, folded.text, start):
+                if not folded.text.startswith(piece.text, start):
+                    continue
                 end = start + len(piece.text)
                 if (unsupported and not piece.whole) or not (
-                    folded.text.startswith(piece.text, start)
-                    and is_boundary(folded.text, end)
-                    and is_text(piece.text)
+                    is_boundary(folded.text, end) and is_text(piece.text)
                 ):
                     continue
                 if edges is None:
                     values = [*self.values_in(span), *map(self._with_its_words, unsupported)]
                     edges = Insides((one.start, one.end) for one in values if one.kind in _EDGED)
                 leaf = best_of(leaves, turn, errors)
+                if leaf is None or leaf in found:
+                    continue
                 place = self._place(span, folded, start, end)
-                if leaf is not None and not edges.cut_by(place):
-                    kind = "text" if piece.whole else "line"
-                    found.setdefault(leaf, self._match(*place, leaf, kind))
+                if not edges.cut_by(place):
+                    found[leaf] = self._match(*place, leaf, "text" if piece.whole else "line")
         return found
 
     def _runs(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,14 @@ from callmark.grounding.match import Said
 from callmark.grounding.reading import dimension_of, is_same_unit, unit_of_key
 from callmark.grounding.record_tree import Field, RecordTree, key_words
 from callmark.grounding.spans import Span
-from callmark.grounding.text import CODES, CURRENCY_NAMES, SIGNS, once
+from callmark.grounding.text import (
+    CODES,
+    CURRENCY_NAMES,
+    SIGNS,
+    blank_signs,
+    once,
+    words_in,
+)
 from callmark.grounding.values import Value
 from callmark.grounding.workings import FEW_NUMBERS
 
@@ -24,6 +31,7 @@ if TYPE_CHECKING:
 FEWEST = 2  # amounts of texts, unless a key or a field names the currency
 MOST_TEXTS = 5000
 _NAMES = sorted(CODES) + sorted(name for name in CURRENCY_NAMES if name.isalpha())
+_FOLDED = frozenset(map(str.casefold, _NAMES))
 _NAMED = re.compile(rf"[{SIGNS}]|(?<![^\W_])(?:{'|'.join(_NAMES)})(?![^\W_])", re.IGNORECASE)
 
 
@@ -118,9 +126,13 @@ class Currencies:
     def _of_results(self) -> Counter[str]:
         units = {unit_of_key(key_words(key)) for key in self._tree.keys} - {""}
         found = Counter({one: FEWEST for one in units if dimension_of(one) == "money"})
+        texts: list[str] = []
         for text, field in islice(self._tree.text_fields, MOST_TEXTS):
-            is_named = text.upper() in CODES and "currency" in key_words(field.key)
-            found.update(FEWEST * [text.upper()] if is_named else _named_in(text))
+            if text.upper() in CODES and "currency" in key_words(field.key):
+                found[text.upper()] += FEWEST
+            else:
+                texts.append(text)
+        found.update(_named_in("\n".join(texts)))
         return found
 
     @once
@@ -129,6 +141,11 @@ class Currencies:
         return frozenset(one for _, text in self._said.texts for one in _named_in(text))
 
 
-def _named_in(text: str) -> Iterator[str]:
-    for one in _NAMED.findall(text):
-        yield CURRENCY_NAMES.get(one.casefold(), one.upper())
+def _named_in(text: str) -> list[str]:
+    plain = blank_signs(text)
+    if plain is None:
+        found: list[str] = _NAMED.findall(text)
+    else:  # word by word: the pattern tries all names at each character
+        found = [one for one in words_in(plain) if one in _FOLDED]
+        found += [sign for sign in SIGNS if sign in text for _ in range(text.count(sign))]
+    return [CURRENCY_NAMES.get(one.casefold(), one.upper()) for one in found]

@@ -18,6 +18,7 @@ from callmark.grounding.spans import Outline, Span
 from callmark.grounding.text import (
     NUMBER_WORDS,
     STOP_WORDS,
+    blank_signs,
     fold,
     once,
 )
@@ -313,7 +314,7 @@ class GivenNames:
         for text, field in self._tree.text_fields:
             if len(text) > LONGEST_NAME or not (text[:1].isupper() or text[:1].isspace()):
                 continue
-            words = text.split()
+            words = [] if text.isalnum() else text.split()  # a single word is no name
             if not 1 < len(words) <= 4 or not _PLACES.isdisjoint(key_words(field.key)):
                 continue
             if all(one[:1].isupper() and one.isalpha() for one in words):
@@ -324,11 +325,10 @@ class GivenNames:
                         found.setdefault((is_first, word), []).append((name, field))
         for record in self._tree.records:  # first_name and last_name
             for full in record.names if len(record.fields) <= MOST_FIELDS else ():
-                if len(full.split()) != 2:
-                    continue
-                name = tuple(map(fold, full.split()))
-                if full not in [one.value for one in record.fields]:
-                    half = next((one for one in record.fields if one.value in full.split()), None)
+                words = [] if full.isalnum() else full.split()
+                if len(words) == 2 and full not in [one.value for one in record.fields]:
+                    name = tuple(map(fold, words))
+                    half = next((one for one in record.fields if one.value in words), None)
                     if half is not None and all(map(str.isalpha, name)):
                         found.setdefault((True, name[0]), []).append((name, half))
                         found.setdefault((False, name[1]), []).append((name, half))
@@ -380,18 +380,20 @@ class GivenNames:
 
     def _with_another_word(self, outline: Outline) -> Iterator[Misnamed]:
         """`Harbour Kitchen` where the results have `Goodland Kitchen`, and nobody a harbour."""
-        text = outline.text
-        for run in _RUN.finditer(text) if self._by_gap else ():
-            plain = [one for one in fold(run[0]).split(" ") if one != "&"]
-            kept = [at for at, one in enumerate(plain) if one in self._kept]
-            if not kept:
+        text, known = outline.text, self._kept
+        for run in _runs_with(outline, known) if known else ():
+            said = run[0]
+            folded = (said.lower() if said.isascii() else fold(said)).split(" ")
+            if known.isdisjoint(folded):
                 continue
+            plain = [one for one in folded if one != "&"]
+            kept = [at for at, one in enumerate(plain) if one in known]
             line = outline.line_at(run.start())
             if _HEADING.match(text, line.start, line.end):
                 continue
             words = list(_PLAIN_WORD.finditer(text, *run.span()))
             # What is no part of a name matches none: `a Danish restaurant` is no `Restaurant`.
-            folded = [
+            names = [
                 one if _may_name(word[0]) else "" for word, one in zip(words, plain, strict=True)
             ]
             for at, word in enumerate(words):
@@ -399,7 +401,7 @@ class GivenNames:
                     continue
                 if not any(0 < abs(at - one) < MOST_NAME_WORDS for one in kept):
                     continue
-                near = self._near(folded, at)
+                near = self._near(names, at)
                 if near is None or not self._is_unknown(word[0]) or self._known.hold(word[0]):
                     continue
                 first, last, field = near
@@ -496,6 +498,25 @@ class GivenNames:
 _OF_KIND = re.compile(
     r"(?:ese|ish|ean|ian|ican|ic|ern|ative|ional|ous|ful|ed|ing|ly)s?$", re.IGNORECASE
 )
+
+
+def _runs_with(outline: Outline, words: frozenset[str]) -> Iterator[re.Match[str]]:
+    """The runs of the lines that may hold one of these: most lines do not."""
+    text = outline.text
+    if blank_signs(text) is None:
+        yield from _RUN.finditer(text)
+        return
+    # `d’Aix` and `3pm` are no words of the outline, but runs begin in the middle of them, too.
+    parts = {part for word in words for part in _NAME_WORD.findall(word)}
+    placed = outline.placed
+    told = [
+        word
+        for word in placed.by_word
+        if word in parts or not (word.isalpha() or parts.isdisjoint(_NAME_WORD.findall(word)))
+    ]
+    lines = [outline.line_at(placed.starts[at]) for at in placed.find(told)]
+    for start, end in dict.fromkeys([line.span for line in lines]):
+        yield from _RUN.finditer(text, start, end)
 
 
 def _edges_of(word: str) -> tuple[int, str, str]:

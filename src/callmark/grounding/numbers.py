@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from functools import lru_cache
+from operator import add
 from typing import TYPE_CHECKING, NamedTuple
 
 from callmark.grounding.text import blank_signs, letters_in, place_letters
@@ -408,7 +409,7 @@ def _place(text: str) -> tuple[list[int], list[int]]:
     plain = blank_signs(text)
     if plain is not None:
         placed = place_letters(plain)
-        return placed.starts, list(map(placed.end_of, range(len(placed.words))))
+        return placed.starts, list(map(add, placed.starts, map(len, placed.words)))
     found = list(_WORD.finditer(text))
     return [one.start() for one in found], [one.end() for one in found]
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from callmark.grounding.binding import Binder
+from callmark.grounding.cues import Cue
 from callmark.grounding.match import is_earlier
 from callmark.grounding.negation import (
     ClauseWords,
@@ -33,7 +34,7 @@ from callmark.grounding.polar_keys import (
 )
 from callmark.grounding.quantifiers import LONGEST_HEAD, AnswerTables, find_exception, find_other
 from callmark.grounding.record_tree import Field, RecordTree, ResultRecord, key_words
-from callmark.grounding.spans import WIDE, Cue, Outline, Span
+from callmark.grounding.spans import WIDE, Outline, Span
 from callmark.grounding.tables import prose_of
 from callmark.grounding.text import once
 from callmark.grounding.values import Value
@@ -145,18 +146,20 @@ class PolarFields:
 
     def _add(self, record: ResultRecord) -> None:
         states = [
-            (field, state_of(field.value))
+            (field, *state_of(field.value))
             for field in record.fields
             if field.number is None
             and (not isinstance(field.value, str) or len(field.value) < SHORT_ANSWER)
         ]
-        polar = [(field, *state) for field, state in states if state[0] != "other"]
+        polar = [one for one in states if one[1] != "other"]
+        if not polar:
+            return
         # Where nothing is yes or no, null says that something is not there, not that it is unknown.
         is_all_flags = len(polar) == len(record.fields)
         is_of_flags = (is_all_flags and len(polar) >= FLAGS_ALONE) or any(
             state != "unknown" for _, state, _ in polar
         )
-        if not polar or not (is_of_flags or self._is_of_flags(record.parent)):
+        if not (is_of_flags or self._is_of_flags(record.parent)):
             return
         shape = self._shape_of(record)
         is_listed = record.kind.endswith("/*")
@@ -271,7 +274,7 @@ class PolarFields:
         """Where words stand that may be those of a key."""
         words = outline.words
         if "_" in outline.text:
-            words = frozenset(part for word in words for part in word.split("_") if part)
+            words = frozenset(outline.placed.by_word)
         heads, beginnings = self._heads, self._beginnings
         if beginnings:
             short = [word for word in words if len(word) < SHORTEST]

@@ -182,6 +182,13 @@ class Field(Frozen, frozen=True, gc=True):
         return self.record.counts_for(turn)
 
 
+def served_before(fields: list[Field], turn: int | None) -> list[Field]:
+    """Those that count for what is said in a turn; all of them where that is not known."""
+    if turn is None:
+        return fields
+    return [one for one in fields if (at := one.record.served.turn) is None or at < turn]
+
+
 class Series(Frozen, frozen=True):
     """One list: where it stands and what it holds."""
 
@@ -508,7 +515,7 @@ class RecordIndex:
         found = self._stating(value)
         if self._has_echoes and not echoes:
             found = [field for field in found if not field.echo]
-        return found if turn is None else [one for one in found if one.counts_for(turn)]
+        return served_before(found, turn)
 
     def _stating(self, value: Value) -> list[Field]:
         found: list[Field] = []

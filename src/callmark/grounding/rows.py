@@ -18,7 +18,7 @@ from callmark.grounding.cells import (
     find_run,
     is_blank,
     is_small,
-    states,
+    stating,
     words_around,
     words_said,
 )
@@ -117,8 +117,8 @@ class _Judged:
 
     def _judge_column(self, shown: Sequence[_Shown], group: Sequence[ResultRecord]) -> str | None:
         """The key that it shows, if most of its cells tell."""
-        factor = _scale_of(shown)
-        stated = [_places_stated(one, factor) for one in shown]
+        factor, stated = _scale_of(shown)
+        stated += [_places_stated(one, factor) for one in shown[len(stated) :]]
         keys = _shared(shown, stated)
         if not keys:
             return None
@@ -195,15 +195,18 @@ def _shared(shown: Sequence[_Shown], stated: Sequence[set[str]]) -> list[str]:
     return sorted(keys, key=lambda place: (-counts[place], place))
 
 
-def _scale_of(shown: Sequence[_Shown]) -> tuple[int, int]:
-    """Cents that are shown as euros, seconds as minutes."""
+def _scale_of(shown: Sequence[_Shown]) -> tuple[tuple[int, int], list[set[str]]]:
+    """Cents that are shown as euros, seconds as minutes; and what the first ones state so."""
     tried = shown[:TRIED]
     if tried[0].value is None or tried[0].value.kind != "number":
-        return 1, 1
+        return (1, 1), []
+    plainly: list[set[str]] = []
     for factor in ((1, 1), *FACTORS):
-        if _shared(tried, [_places_stated(one, factor) for one in tried]):
-            return factor
-    return 1, 1
+        stated = [_places_stated(one, factor) for one in tried]
+        if _shared(tried, stated):
+            return factor, stated
+        plainly = plainly or stated
+    return (1, 1), plainly
 
 
 def _odd_ones(shown: Sequence[_Shown], place: str) -> list[_Odd] | None:
@@ -253,9 +256,9 @@ def _wrong_value(
     frames = {words_around(other.cell, other.value) for other in agreeing if other.value}
     if one.cell.column.startswith("part") and words_around(one.cell, value) not in frames:
         return None
-    if any(states(value, leaf, factor) for leaf in one.bound.leaves.values()):
+    if next(stating(one.bound.leaves.values(), value, factor), None) is not None:
         return None  # which of its keys is shown may differ by row: `sale_price`, else `price`
-    taken = next((leaf for leaf in column if states(value, leaf, factor)), None)
+    taken = next(stating(column, value, factor), None)
     return None if taken is None else _wrong(one, own.field, taken.field)
 
 
@@ -288,8 +291,7 @@ def _places_stated(one: _Shown, factor: tuple[int, int]) -> set[str]:
     """Under which keys the record of the row has what the cell states."""
     leaves = one.bound.leaves.values()
     if one.value is not None:
-        value = one.value
-        return {leaf.place for leaf in leaves if states(value, leaf, factor)}
+        return {leaf.place for leaf in stating(leaves, one.value, factor)}
     if len(one.cell.text) > LONGEST_TEXT:
         return set()
     words = words_said(one.cell.text)
@@ -340,6 +342,5 @@ def _wrong_cells(listing: Listing) -> Iterator[WrongCell]:
     for tables in listing.tables():
         judged = _Judged(listing)
         for bound in tables:
-            if len(bound.rows) >= FEWEST_ROWS:
-                judged.judge(bound)
+            judged.judge(bound)
         yield from judged.wrong_cells()

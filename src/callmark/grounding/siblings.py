@@ -19,7 +19,7 @@ from callmark.grounding.record_tree import (
     is_naming,
     key_words,
 )
-from callmark.grounding.schedule import weekdays_in
+from callmark.grounding.schedule import WEEKDAYS, weekdays_in
 from callmark.grounding.text import NUMBER_WORDS, STOP_WORDS, fold
 from callmark.grounding.values import Value
 
@@ -133,7 +133,8 @@ class SiblingNames:
             records = [one for year, one in named if moment.year in (None, year)]
             if records:
                 yield Mention(value.start, value.end, tuple(records), is_day=True)
-        for start, end, weekday in weekdays_in(text) if by_weekday else ():
+        is_named = bool(by_weekday) and not WEEKDAYS.isdisjoint(self._words)
+        for start, end, weekday in weekdays_in(text) if is_named else ():
             records = by_weekday.get(weekday, [])
             if records:
                 yield Mention(start, end, tuple(records), is_day=True)
@@ -155,9 +156,9 @@ def _unique_texts(group: Sequence[ResultRecord]) -> Iterator[tuple[str, ResultRe
             if isinstance(field.value, str) and field.value and is_telling(field.key):
                 columns.setdefault(field.key, []).append((field.value, record))
     for column in columns.values():
-        texts = Counter(fold(text) for text, _ in column)
         if len(column) < 2 or not all(_is_name(text) for text, _ in column):
             continue
+        texts = Counter([fold(text) for text, _ in column])
         if len(texts) == len(column):
             yield from column
         elif 2 * len(texts) > len(column) and all(_PROPER.match(text) for text, _ in column):

@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from functools import lru_cache
 from itertools import accumulate
 
 from callmark.errors import UsageError
+from callmark.grounding.cues import CUE_SIGNS, Cue, cued_by
 from callmark.grounding.dates import may_go_on_with
 from callmark.grounding.text import (
     ABBREVIATIONS,
@@ -20,6 +20,7 @@ from callmark.grounding.text import (
     SIGNS,
     ByteOffsets,
     Frozen,
+    PlacedWords,
     blank_signs,
     break_literal_newlines,
     lower,
@@ -87,13 +88,16 @@ def marker_spans(text: str) -> list[Span]:
     return spans
 
 
-def sentences(text: str) -> Iterator[Span]:
+def sentences(text: str) -> list[Span]:
     """Every sentence, list item and table cell of the text."""
     plain = break_literal_newlines(text)
+    found: list[Span] = []
     start = 0
     for line in plain.split("\n"):
-        yield from _line_sentences(plain, start, start + len(line))
+        if line:
+            found += _line_sentences(plain, line, start)
         start += len(line) + 1
+    return found
 
 
 def extract_spans(text: str, extractor: Extractor = "marker") -> list[list[int]]:
@@ -129,37 +133,40 @@ def extract_spans(text: str, extractor: Extractor = "marker") -> list[list[int]]
     return [[to_bytes(start), to_bytes(end)] for start, end in spans]
 
 
-def _line_sentences(text: str, start: int, end: int) -> Iterator[Span]:
-    line = text[start:end]
+def _line_sentences(text: str, line: str, start: int) -> list[Span]:
+    end = start + len(line)
+    found: list[Span | None] = []
     if line.count("|") > 1 and line.lstrip().startswith("|"):
         position = start
         for cell in line.split("|"):
-            span = _trim(text, position, position + len(cell))
-            if span is not None:
-                yield span
+            found.append(_trim(text, position, position + len(cell)))
             position += len(cell) + 1
-        return
-    item = None if line[:1].isalpha() else _ITEM.match(line)
+        return [one for one in found if one is not None]
+    item = None if line[0].isalpha() else _ITEM.match(line)
     if item and _is_ordinal_before_month(item[0].strip().rstrip("."), line[item.end() :]):
         item = None
     position = start + (item.end() if item else 0)
-    while position < end:
-        stop = _sentence_end(text, position, end)
-        span = _trim(text, position, stop)
-        if span is not None:
-            yield span
-        position = stop
+    for match in _END.finditer(text, position, end):
+        if not _is_inner_stop(text, position, match, end):
+            found.append(_trim(text, position, match.end()))
+            position = match.end()
+    if position < end:
+        found.append(_trim(text, position, end))
+    return [one for one in found if one is not None]
 
 
 def _sentence_end(text: str, start: int, stop: int) -> int:
     for match in _END.finditer(text, start, stop):
-        if match[0][0] != "." or not _is_inner_stop(text, start, match.start(), stop):
+        if not _is_inner_stop(text, start, match, stop):
             return match.end()
     return stop
 
 
-def _is_inner_stop(text: str, start: int, dot: int, stop: int) -> bool:
+def _is_inner_stop(text: str, start: int, mark: re.Match[str], stop: int) -> bool:
     """A full stop that ends no sentence: after an abbreviation or an initial, or an ordinal."""
+    dot = mark.start()
+    if text[dot] != ".":
+        return False
     head = text[max(start, dot - 20) : dot]
     last = head[head.rfind(" ") + 1 :]
     found = None if last.isalpha() else _LAST_WORD.search(last)
@@ -257,38 +264,6 @@ _OFFERED = re.compile(
 )
 
 
-class Cue:
-    """A pattern that many parts of one answer are searched for. All that it finds begins with one
-    of these words (`chang*`: or with one that begins so) or signs: where an answer has none of
-    them, which one look at its words tells for all cues, nobody has to search."""
-
-    def __init__(self, pattern: str, words: str, signs: str = "") -> None:
-        self.pattern = re.compile(pattern, re.IGNORECASE)
-        self.bit = 1 << len(_CUES)
-        _CUES.append(self)
-        for word in words.split():
-            known = _CUE_HEADS if word.endswith("*") else _CUE_WORDS
-            known[word.rstrip("*")] = known.get(word.rstrip("*"), 0) | self.bit
-        for sign in signs.split():
-            _CUE_SIGNS[sign] = _CUE_SIGNS.get(sign, 0) | self.bit
-
-
-_CUES: list[Cue] = []
-_CUE_WORDS: dict[str, int] = {}
-_CUE_HEADS: dict[str, int] = {}
-_CUE_SIGNS: dict[str, int] = {}
-
-
-@lru_cache(maxsize=1 << 14)
-def _cued_by(word: str) -> int:
-    """Which cues may begin with this word: one bit for each."""
-    bits = _CUE_WORDS.get(word, 0)
-    if word.startswith(tuple(_CUE_HEADS)):
-        for head, bit in _CUE_HEADS.items():
-            bits |= bit if word.startswith(head) else 0
-    return bits
-
-
 _CHANGE = Cue(
     r"\b(?:from|instead|chang\w+|swap\w*|updat\w+|mov(?:e|ed|ing)|exchang\w+|replac\w+|new"
     r"|current\w*|originally|previous\w*|versus|vs|compared|differen\w+)\b|->|→|➝",
@@ -329,7 +304,7 @@ class Outline:
 
     def __init__(self, text: str) -> None:
         self.text = text = break_literal_newlines(text)
-        self.sentences = list(sentences(text))
+        self.sentences = sentences(text)
         self._sentence_starts = [start for start, _ in self.sentences]
         self.lines = list(_lines(text))
         self._line_starts = [line.start for line in self.lines]
@@ -348,18 +323,21 @@ class Outline:
         return frozenset(_ANY_WORD.findall(self._lower) if placed is None else placed.words)
 
     @once
-    def _placed(self) -> tuple[list[str], list[int]]:
-        """The words in lower case, and where they begin."""
+    def placed(self) -> PlacedWords:
+        """The words in lower case."""
         if blank_signs(self.text) is not None:
-            placed = place_words(self.text)
-            return placed.words, placed.starts
-        starts = [one.start() for one in _PLACED_WORD.finditer(self._lower)]
-        return _PLACED_WORD.findall(self._lower), starts
+            return place_words(self.text)
+        lowered = self._lower
+        words: list[str] = _PLACED_WORD.findall(lowered)
+        return PlacedWords(
+            words, words, lambda: [one.start() for one in _PLACED_WORD.finditer(lowered)]
+        )
 
     def places_of(self, words: Collection[str]) -> list[int]:
         """Where any of these words begins, in order; parts of longer words may be among them."""
         if len(words) > FEW_WORDS:
-            return [at for word, at in zip(*self._placed, strict=True) if word in words]
+            starts = self.placed.starts
+            return [starts[at] for at in self.placed.find(words)]
         places: list[int] = []
         for word in words:
             at = self._lower.find(word)
@@ -371,14 +349,14 @@ class Outline:
     @once
     def _cued(self) -> tuple[list[int], list[int]]:
         """Where words and signs stand that cues begin with, and which cues."""
-        words, starts = self._placed
-        known = {word: bits for word in set(words) if (bits := _cued_by(word))}
-        found = [(at, known[word]) for word, at in zip(words, starts, strict=True) if word in known]
-        signs = [sign for sign in _CUE_SIGNS if sign in self._lower]
-        for sign in signs:
-            found += [(at, _CUE_SIGNS[sign]) for at in self.places_of((sign,))]
-        if signs:
-            found.sort()
+        by_word, starts = self.placed.by_word, self.placed.starts
+        found: list[tuple[int, int]] = []
+        for word, bits in cued_by(by_word):
+            found += [(starts[at], bits) for at in by_word[word]]
+        for sign, bits in CUE_SIGNS.items():
+            if sign in self._lower:
+                found += [(at, bits) for at in self.places_of((sign,))]
+        found.sort()
         return [at for at, _ in found], [bits for _, bits in found]
 
     def finds(self, cue: Cue, start: int, end: int) -> bool:
@@ -504,8 +482,8 @@ class Outline:
         """Where words stand that may begin an offer; None: the whole text has to be searched."""
         if blank_signs(self.text) is None:
             return None
-        words, starts = self._placed
-        return [at for word, at in zip(words, starts, strict=True) if word in _PROPOSING]
+        starts = self.placed.starts
+        return [starts[at] for at in self.placed.find(_PROPOSING)]
 
     def is_offered(self, value: Value) -> bool:
         """The same of one value: in a question, or after the words of an offer in its clause."""
@@ -527,7 +505,7 @@ def _lines(text: str) -> Iterator[OutlineLine]:
         end = start + len(raw)
         body = raw.strip()
         if body:
-            level: float = len(raw) - len(raw.lstrip(" \t"))
+            level: float = len(raw) - len(raw.lstrip(" \t")) if raw[0].isspace() else 0
             if not body[0].isalpha():  # else it is neither
                 if _LIST_MARK.match(body):
                     level += 1

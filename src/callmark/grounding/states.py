@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from callmark.grounding import field_words
 from callmark.grounding.binding import NEAREST, Binder, find_joined, find_kin
+from callmark.grounding.cues import Cue
 from callmark.grounding.record_tree import (
     Field,
     RecordIndex,
@@ -20,10 +21,11 @@ from callmark.grounding.record_tree import (
     ResultRecord,
     key_stems,
     key_words,
+    served_before,
     stem,
 )
 from callmark.grounding.siblings import words_of_name
-from callmark.grounding.spans import Cue, Outline, Span
+from callmark.grounding.spans import Outline, Span
 from callmark.grounding.text import STOP_WORDS, Frozen, fold, lower, place_words
 from callmark.grounding.values import Value
 
@@ -490,7 +492,7 @@ class KindFields:
         for start, end, fields in self._places(outline.text):
             sentence = outline.sentence_at(start)
             turn = turn_at(start)
-            fields = [field for field in fields if field.counts_for(turn)]
+            fields = served_before(fields, turn)
             # Where nothing else stands under its key, nothing else can be meant.
             is_one_key = len({field.key for field in fields}) == 1 and fields[0].key in self._uneven
             if not is_one_key or len(fields) > MOST_OF_TEXT or outline.is_proposed(sentence):
@@ -517,7 +519,7 @@ class KindFields:
         placed = place_words(text)
         words = placed.words
         end = 0
-        for at in [at for at, word in enumerate(words) if word in self._lengths]:
+        for at in placed.find(self._lengths.keys()):
             lengths = sorted(self._lengths[words[at]], reverse=True) if at >= end else ()
             for length in lengths:
                 fields = self._fields.get(tuple(words[at : at + length]))

@@ -118,12 +118,11 @@ class Tallies:
         colons = [one.start() for one in _LABELLED.finditer(outline.text)]
         lines = dict.fromkeys(outline.text.rfind("\n", 0, at) + 1 for at in colons)
         tallies = list(find_at(_TALLY, outline.text, places))
-        places = [at for at in places if not is_designated(outline.text, at)]
         kinds = [
             *find_at(_LABEL, outline.text, lines),
-            *find_at(_KIND_OF, outline.text, places),
+            *_find_counting(_KIND_OF, outline.text, places),
         ]
-        counted = list(find_at(_COUNTED_AS, outline.text, places))
+        counted = list(_find_counting(_COUNTED_AS, outline.text, places))
         if not tallies and not any(self._may_be_kind(one["label"]) for one in (*kinds, *counted)):
             return
         for found in tallies:
@@ -243,6 +242,14 @@ class Tallies:
                     elif state != "false" and not denied and folded == state:
                         meant.append((column, count, field))
         return meant[0] if len(meant) == 1 else None
+
+
+def _find_counting(
+    pattern: re.Pattern[str], text: str, places: Iterable[int]
+) -> Iterator[re.Match[str]]:
+    """Not at numbers that say which one is meant; few places are worth that question."""
+    likely = [at for at in places if pattern.match(text, at) and not is_designated(text, at)]
+    return find_at(pattern, text, likely)
 
 
 def _columns_of(group: Sequence[ResultRecord]) -> dict[str, _Column]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import accumulate, compress, count
 from operator import add
@@ -242,6 +242,24 @@ class PlacedWords:
 
     def end_of(self, at: int) -> int:
         return self.starts[at] + len(self._written[at])
+
+    @once
+    def by_word(self) -> dict[str, list[int]]:
+        """Each different word, with which of the words are it: many rules look for some."""
+        found: dict[str, list[int]] = {}
+        for at, word in enumerate(self.words):
+            if word in found:
+                found[word].append(at)
+            else:
+                found[word] = [at]
+        return found
+
+    def find(self, words: Collection[str]) -> list[int]:
+        """Which of the words are one of these, in order."""
+        known: dict[str, list[int]] | None = self.__dict__.get("by_word")
+        if known is None:  # to look once is cheaper than to gather them
+            return [at for at, word in enumerate(self.words) if word in words]
+        return sorted([at for word in known.keys() & words for at in known[word]])
 
 
 @lru_cache(maxsize=4)  # several rules look for names in one answer

@@ -63,14 +63,15 @@ def find_wrong_steps(outline: Outline, values: Sequence[Value]) -> Iterator[Wron
     places = outline.places_of(outline.words & CUES)
     if "→" in outline.text or "->" in outline.text:
         places = sorted([*places, *(one.start() for one in ARROW.finditer(outline.text))])
+    starts = [one.start for one in values]
     done, count = -1, 0
     for place in places:
         sentence = outline.sentence_at(place)
         if sentence[0] <= done or sentence[1] - sentence[0] > LONGEST_SENTENCE:
             continue
         done = sentence[0]
-        first = bisect_left(values, sentence[0], key=lambda one: one.start)
-        last = bisect_left(values, sentence[1], lo=first, key=lambda one: one.start)
+        first = bisect_left(starts, sentence[0])
+        last = bisect_left(starts, sentence[1], first)
         if last - first < 2:
             continue
         count += 1
@@ -81,8 +82,12 @@ def find_wrong_steps(outline: Outline, values: Sequence[Value]) -> Iterator[Wron
 
 
 def _judge_sentence(text: str, sentence: Span, values: Sequence[Value]) -> Iterator[WrongStep]:
+    signs = [_sign_of(one) for one in values]
+    asked = [(patterns, judge) for needed, patterns, judge in _JUDGES if needed.are_in(signs)]
+    if not asked:
+        return
     shape = _shape_of(text, sentence, values)
-    for patterns, judge in _JUDGES:
+    for patterns, judge in asked:
         ends: list[int] = []  # of what was judged: no number has two roles
         for pattern in patterns:
             for found in pattern.finditer(shape.text):
@@ -162,12 +167,31 @@ def _claim_of(shape: Shape, found: re.Match[str]) -> Claim:
     return Claim(shape, found, named.get("a", some), named.get("b", some), named.get("c"), words)
 
 
+class _Needed(NamedTuple):
+    """How many signs each of some patterns has, at least: there is no need to search for it where
+    a sentence has fewer. `amounts` are numbers or shares, `moments` days or times."""
+
+    amounts: int = 0
+    numbers: int = 0
+    shares: int = 0
+    moments: int = 0
+
+    def are_in(self, signs: Sequence[str]) -> bool:
+        numbers, shares = signs.count(NUMBER), signs.count(SHARE)
+        return (
+            numbers + shares >= self.amounts
+            and numbers >= self.numbers
+            and shares >= self.shares
+            and max(signs.count(ON), signs.count(AT)) >= self.moments
+        )
+
+
 _JUDGES = (
-    (MOMENTS, judge_moments),
-    (CHANGES, judge_change),
-    (SHARES, judge_share),
-    ((FRACTION,), judge_fraction),
-    (SUMS, judge_sum),
-    (RESTS, judge_rest),
-    (PRODUCTS, judge_product),
+    (_Needed(moments=2), MOMENTS, judge_moments),
+    (_Needed(amounts=2), CHANGES, judge_change),
+    (_Needed(numbers=2, shares=1), SHARES, judge_share),
+    (_Needed(numbers=2), (FRACTION,), judge_fraction),
+    (_Needed(numbers=3), SUMS, judge_sum),
+    (_Needed(numbers=3), RESTS, judge_rest),
+    (_Needed(numbers=2), PRODUCTS, judge_product),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import accumulate, pairwise, takewhile
 from math import inf
 from typing import Literal, NamedTuple
@@ -44,13 +45,25 @@ from callmark.records.trace import Trace, compose_text, is_error_result, json_in
 StrictKeysOf = Callable[[str | None], tuple[str, ...] | None]
 
 
+class _Opening(NamedTuple):
+    """The first text that was shown: its words between blanks, and each of them."""
+
+    text: str
+    words: frozenset[str]
+
+
+@lru_cache(maxsize=1 << 7)  # a system prompt comes back with every sample
+def _read_opening(text: str) -> _Opening:
+    tokens = tokens_of(text)
+    return _Opening(f" {' '.join(tokens)} ", frozenset(tokens))
+
+
 class ToldWords:
     """Texts as words and pairs of neighbours, each with the turns before it was first shown: a
     text whose words and pairs are all known stands there, or as good as."""
 
     def __init__(self) -> None:
-        # The first text as words between blanks: most are one text, which is asked for few words.
-        self._opening = ""
+        self._opening = _Opening("", frozenset())
         self._opened = 0
         self._words: dict[str, int] = {}
         self._pairs: dict[tuple[str, str], int] = {}
@@ -62,7 +75,7 @@ class ToldWords:
 
     def _stand(self, tokens: list[str], turn: int | None) -> bool:
         """Does a text of the first turn hold them as they stand? Then nothing came before it."""
-        if self._opening or not self._unread or not tokens:
+        if self._opening.text or not self._unread or not tokens:
             return False
         if not is_before(self._unread[0][1], turn):
             return False
@@ -79,10 +92,10 @@ class ToldWords:
         self._unread, self._first = [], []
 
     def _take(self, text: str, turn: int) -> None:
-        tokens = tokens_of(text)
-        if not self._opening:
-            self._opening, self._opened = f" {' '.join(tokens)} ", turn
+        if not self._opening.text:
+            self._opening, self._opened = _read_opening(text), turn
             return
+        tokens = tokens_of(text)
         self._words.update(dict.fromkeys(set(tokens).difference(self._words), turn))
         self._pairs.update(dict.fromkeys(set(pairwise(tokens)).difference(self._pairs), turn))
 
@@ -92,21 +105,17 @@ class ToldWords:
     def _hold(self, tokens: list[str], turn: int | None) -> bool:
         if not tokens or self.missing(tokens, turn):
             return False
-        return all(
-            is_before(self._told(f" {one} {other} ", self._pairs.get((one, other))), turn)
-            for one, other in pairwise(tokens)
-        )
+        for pair in pairwise(tokens):
+            is_opening = f" {pair[0]} {pair[1]} " in self._opening.text
+            if not is_before(self._opened if is_opening else self._pairs.get(pair), turn):
+                return False
+        return True
 
     def missing(self, tokens: list[str], turn: int | None) -> list[str]:
         self._read()
-        return [
-            word
-            for word in tokens
-            if not is_before(self._told(f" {word} ", self._words.get(word)), turn)
-        ]
-
-    def _told(self, words: str, later: int | None) -> int | None:
-        return self._opened if words in self._opening else later
+        known, words = self._opening.words, self._words
+        told = [self._opened if word in known else words.get(word) for word in tokens]
+        return [word for word, at in zip(tokens, told, strict=True) if not is_before(at, turn)]
 
 
 def _stands_in(told: str, text: str) -> bool:
@@ -471,9 +480,9 @@ def _judge_claimed(
         turn = reading.turn_at(span[0])
         first, last = bisect_left(starts, span[0]), bisect_left(starts, span[1])
         if first == last:  # it says nothing that a rule reads, and may repeat a text
-            told = SpanGrounding(reading.grounder.find_texts(span, turn, []), (), ())
-            if told.matches:
-                is_strict = any(match.strict for match in told.matches)
+            if matches := reading.grounder.find_texts(span, turn, []):
+                is_strict = any(match.strict for match in matches)
+                told = SpanGrounding(matches, (), ())
                 yield _Judged(span, turn, told, True, True, True, is_strict)
             continue
         grounding, is_firm = _ground_claimed(reading, span, turn, findings[first:last], by_start)
@@ -659,7 +668,7 @@ def resists(reading: TrialReading) -> bool:
     """Negative control: no decoy is used, and nothing is stated where nothing was served."""
     decoys = [fact_of(value) for value in reading.sample.expectation.decoy_values]
     grounder = reading.grounder
-    spans = list(sentences(reading.text))
+    spans = sentences(reading.text)
     if any(decoy.is_in(grounder, span) for decoy in decoys for span in spans):
         return False
     if not reading.evidence.substantial:

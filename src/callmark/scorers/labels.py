@@ -117,7 +117,7 @@ class _Shown:
     def _sentence(self, one: Statement) -> str:
         text = self._result.model_output
         if self._spans is None:
-            self._spans = list(sentences(text))
+            self._spans = sentences(text)
         at = char_offset(text, one.start)
         place = bisect_right(self._spans, at, key=lambda span: span[0]) - 1
         start, end = self._spans[place] if place >= 0 else (0, len(text))

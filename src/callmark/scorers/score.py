@@ -14,7 +14,14 @@ from callmark.errors import PluginError, place_in
 from callmark.grounding.dates import Moment
 from callmark.grounding.evidence import flat
 from callmark.grounding.record_tree import RecordTree, number_of
-from callmark.grounding.text import admits_failure, blank_signs, fold, once, tokens_in
+from callmark.grounding.text import (
+    admits_failure,
+    blank_signs,
+    fold,
+    once,
+    place_tokens,
+    tokens_in,
+)
 from callmark.grounding.values import identifier_key, values_of
 from callmark.records.jsontext import Json, NotJson, canonical_json, parse_json
 from callmark.records.problems import hint
@@ -54,34 +61,28 @@ _ASKED = re.compile(r"\bjson\b", re.IGNORECASE)
 def measure_copying(reading: TrialReading) -> Copying | None:
     """None: nothing was served, or there is no leaf that an answer could state."""
     tree = reading.records.tree
-    leaves = _distinct_leaves(tree)
-    if not leaves:
+    numbers = {field.number for field in tree.fields if field.number is not None}
+    texts = [
+        (tokens, fields[0])
+        for folded, fields in tree.texts.items()
+        if (tokens := _TOKEN.findall(folded))
+    ]
+    if not numbers and not texts:
         return None
     stated = _Stated(reading)
-    count = sum(
-        key in stated.numbers if isinstance(key, int) else stated.holds(key, text)
-        for key, text in leaves.items()
-    )
-    return Copying(count, len(leaves), _count_verbatim(reading, tree))
-
-
-def _distinct_leaves(tree: RecordTree) -> dict[int | str, str]:
-    """By their number, or by their folded text."""
-    leaves: dict[int | str, str] = {
-        field.number: "" for field in tree.fields if field.number is not None
-    }
-    for folded, fields in tree.texts.items():
-        if _TOKEN.search(folded):
-            leaves[folded] = str(fields[0].value)
-    return leaves
+    count = len(numbers & stated.numbers)
+    count += sum([stated.holds(tokens, str(field.value)) for tokens, field in texts])
+    return Copying(count, len(numbers) + len(texts), _count_verbatim(reading, tree))
 
 
 class _Stated:
     """The answer as words, neighbours and values: a leaf is looked up, never searched for."""
 
     def __init__(self, reading: TrialReading) -> None:
-        plain = blank_signs(reading.text)
-        tokens = _TOKEN.findall(fold(reading.text)) if plain is None else tokens_in(plain)
+        # Where no line break is written out, the words of the outline are those of the answer.
+        is_outlined = reading.outline.text is reading.text
+        placed = place_tokens(reading.text) if is_outlined else None
+        tokens = _tokens_of(reading.text) if placed is None else placed.words
         self._words = set(tokens)
         self._tokens = tokens
         self._asked = 0
@@ -110,8 +111,8 @@ class _Stated:
             return True
         return self._pairs.issuperset(pairwise(tokens))
 
-    def holds(self, folded: str, text: str) -> bool:
-        tokens = _TOKEN.findall(folded)
+    def holds(self, tokens: list[str], text: str) -> bool:
+        """The tokens of a text, folded."""
         if self._words.issuperset(tokens) and (len(tokens) == 1 or self._stand(tokens)):
             return True
         if len(tokens) > _SHORT:
@@ -121,6 +122,11 @@ class _Stated:
         return bool(self._moments) and any(
             moment in self._moments for value in values_of(text) for moment in value.moments
         )
+
+
+def _tokens_of(text: str) -> list[str]:
+    plain = blank_signs(text)
+    return _TOKEN.findall(fold(text)) if plain is None else tokens_in(plain)
 
 
 _RUN = 8  # members in a row; fewer are an address, or alike by chance
