@@ -587,8 +587,7 @@ class Binder:
         spoken_of = {key for key in keys if near.intersection(key_stems(key))}
         if noun is not None:  # `12 boats` is what a count may be a count of
             worn = {one.key for one in fields if one.key == "size" and isinstance(one.value, str)}
-            counting = keys - worn
-            spoken_of.update(key for key in counting if not _COUNTS.isdisjoint(key_words(key)))
+            spoken_of.update(key for key in keys - worn if not _COUNTS.isdisjoint(key_words(key)))
         if len(spoken_of) == len(keys):
             return list(fields)
         return [

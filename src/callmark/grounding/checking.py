@@ -177,7 +177,10 @@ class Checker:
             known = None if year is None else self.found(value, "rounded", "match", year)
             return known or self._said(value, turn) or self.found(value, "unsupported", "value")
         if fields:
-            return self._is_no_count(value, sentence, fields) or self.bind(value, sentence, fields)
+            lists = self.index.tree.groups
+            why = self._things.counts_no_field(value, sentence, fields) if lists else ""
+            is_wrong = self.found(value, "miscounted", "count", because=why) if why else None
+            return is_wrong or self.bind(value, sentence, fields)
         if self.binder.is_whole_name(value):
             return self.found(value, "supported", "name")
         return (
@@ -309,12 +312,6 @@ class Checker:
         if not (self._things.nouns_after(value) or _OF.match(self.text, value.end)):
             return ""
         return self._listed.find_miscount(value, sentence)
-
-    def _is_no_count(
-        self, value: Value, sentence: Span, fields: Sequence[Field]
-    ) -> StatementFinding | None:
-        why = self._things.counts_no_field(value, sentence, fields)
-        return self.found(value, "miscounted", "count", because=why) if why else None
 
     def _size(
         self, value: Value, letters: str, fields: Sequence[Field], turn: int | None
@@ -508,7 +505,8 @@ class Checker:
     # --- binding
 
     def bind(self, value: Value, sentence: Span, fields: Sequence[Field]) -> StatementFinding:
-        if told := self._told_of.judge_named(value, sentence, fields):
+        lists = self.index.tree.groups  # without any, nobody else could be meant
+        if lists and (told := self._told_of.judge_named(value, sentence, fields)):
             return self.found(value, told.label, told.rule, told.own, because=told.because)
         if self.binder.is_name(value):
             return self.found(value, "supported", "name", *fields[:3])
@@ -518,7 +516,8 @@ class Checker:
         is_bare = self.index.has_bare and any(not field.key for field in fields)
         if is_bare or value.kind in ("quote", "code", "url", "email"):
             return self.found(value, "supported", "match", *fields[:3])
-        if told := self._told_of.judge(value, sentence, fields, is_named=subject is not None):
+        told = self._told_of.judge(value, sentence, fields, subject) if lists else None
+        if told is not None:
             return self.found(value, told.label, told.rule, told.own, because=told.because)
         if subject is None:
             return (

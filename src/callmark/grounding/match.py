@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
-from callmark.grounding import derived
+from callmark.grounding import derived, numbers
 from callmark.grounding.dates import Moment, moment_keys
 from callmark.grounding.evidence import (
     RUN_TOKENS,
@@ -21,13 +21,7 @@ from callmark.grounding.evidence import (
     flat,
     is_number,
 )
-from callmark.grounding.numbers import (
-    SCALE,
-    NumberWord,
-    find_number_words,
-    of_json,
-    read_unlocalised,
-)
+from callmark.grounding.numbers import SCALE, find_number_words, of_json, read_unlocalised
 from callmark.grounding.pieces import is_text, telling
 from callmark.grounding.record_tree import stem
 from callmark.grounding.resolvers import resolved_id, stands_in
@@ -64,10 +58,8 @@ _WORDS_BACKWARDS = re.compile(r"[ #]?[^\W\d_]+(?: [^\W\d_]+){0,2}")
 _FEW = re.compile(r"\d(?<![\w.,]\d)\d{0,2}(?![\d_]|[.,]\d)")
 _BESIDE = re.compile(r"[ \u00a0-]?([^\W\d_]+)(?:[ \u00a0-]([^\W\d_]{2,}))?")
 _LIMIT = re.compile(
-    r"\b(?:up to|at (?:the )?most|at least|maximum(?: of)?|max\.?|no more than|more than|fewer than"
-    r"|less than|limit of|limited to|höchstens|mindestens|maximal|bis zu|como máximo|hasta"
-    r"|au plus|jusqu'à)"
-    r"\s\w+$",
+    r"\b(?:up to|at (?:the )?(?:most|least)|max(?:imum|imal|\.)?(?: of)?|(?:more|fewer|less) than"
+    r"|limit(?:ed)? (?:of|to)|höchstens|mindestens|bis zu|como máximo|hasta|au plus|jusqu'à)\s\w+$",
     re.IGNORECASE,
 )
 _NEAR = 80  # characters that hold three words, nearly always
@@ -229,7 +221,7 @@ def _read_utterance(text: str, locale: str | None) -> _UtteranceReading:
     )
 
 
-def _counted_in(text: str, in_words: Iterable[NumberWord]) -> Iterator[tuple[int, str]]:
+def _counted_in(text: str, in_words: Iterable[numbers.NumberWord]) -> Iterator[tuple[int, str]]:
     """Small numbers with what they count or measure: `two bags`, `10x zoom`."""
     told = [(one.end(), int(one[0])) for one in _FEW.finditer(text)]
     for end, number in (*told, *((one.end, one.number) for one in in_words)):

@@ -55,9 +55,7 @@ _NAMING = frozenset(
 # Words that many records have in common, whatever else their keys say.
 _NOT_NAMING = frozenset("origin destination city status type state country first last".split())
 _DIGIT = re.compile(r"\d")
-# `30` of `downloads_30d`, and no part of an identifier.
 _KEY_NUMBER = re.compile(r"(?:[A-Za-z][A-Za-z_]*?_?)?(\d{2,5})(?:[A-Za-z_]+)?")
-_KEY_YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 _LETTER = re.compile(r"[^\W\d_]")
 _PERIOD = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)|(?<![^\W\d_])(?:Q[1-4]|H[12]|W\d\d)(?!\w)", re.I)
 _LETTERS = re.compile(r"[^\W\d_]{4}")
@@ -450,9 +448,9 @@ class RecordIndex:
     @once
     def numbers_of_keys(self) -> frozenset[str]:
         """`30` of `downloads_30d`, `1350` of `base_1350m`, 2025 of `Net Income - 2025 ($M)`."""
-        found = map(_KEY_NUMBER.fullmatch, self.tree.keys)
-        years = (year for key in self.tree.keys for year in _KEY_YEAR.findall(key))
-        return frozenset((*(one[1] for one in found if one is not None), *years))
+        found = (_KEY_NUMBER.fullmatch(key) for key in self.tree.keys)
+        years = set(_PERIOD.findall(" ".join(self.tree.keys)))
+        return frozenset(years.union(one[1] for one in found if one is not None))
 
     @once
     def _key_words(self) -> frozenset[str]:

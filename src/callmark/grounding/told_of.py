@@ -11,7 +11,13 @@ from typing import NamedTuple
 
 from callmark.grounding.binding import Binder, Mention, Names, is_like
 from callmark.grounding.match import Said, Utterance, is_earlier
-from callmark.grounding.record_tree import Field, RecordTree, ResultRecord, key_words
+from callmark.grounding.record_tree import (
+    Field,
+    RecordSubject,
+    RecordTree,
+    ResultRecord,
+    key_words,
+)
 from callmark.grounding.spans import Outline, Span
 from callmark.grounding.text import once
 from callmark.grounding.values import Value
@@ -122,15 +128,19 @@ class TellingOf:
         self._starts = [one.start for one in binder.all_mentions]
 
     def judge(
-        self, value: Value, sentence: Span, fields: Sequence[Field], *, is_named: bool
+        self,
+        value: Value,
+        sentence: Span,
+        fields: Sequence[Field],
+        subject: RecordSubject | None,
     ) -> ToldOf | None:
         """What is told of a thing, a kind or a total that the question names, or the sentence by
-        other words than a name; `is_named`: the sentence names a record."""
+        other words than a name. `subject`: the records that the sentence names."""
         if not 0 < len(fields) <= MOST_FIELDS or self._outline.is_proposed(sentence):
             return None
         if told := self._find_field(value, sentence, fields):
             return told
-        if is_named or not self._is_alone(value) or self._names_any(sentence, value):
+        if subject is not None or not self._is_alone(value) or self._names_any(sentence, value):
             return None
         return (
             self._find_asked(value, sentence, fields)

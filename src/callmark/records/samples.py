@@ -571,3 +571,37 @@ def asks_nothing(prompt: Json) -> bool:
     if isinstance(prompt, str):
         return prompt == NOT_RECORDED
     return any(want_object(one).get("content") == NOT_RECORDED for one in want_list(prompt))
+
+
+def calls_of(message: dict[str, Json]) -> Iterator[tuple[dict[str, Json], dict[str, Json]]]:
+    """The calls of a message and their functions, as far as they have that shape."""
+    calls = message.get("tool_calls")
+    for call in calls if isinstance(calls, list) else ():
+        function = call.get("function") if isinstance(call, dict) else None
+        if isinstance(function, dict):
+            yield call, function
+
+
+def message_text(message: dict[str, Json]) -> str:
+    """The text of a chat message: a string, or the text parts of a list."""
+    content = message.get("content")
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        return ""
+    parts = (part.get("text") if isinstance(part, dict) else part for part in content)
+    return "\n".join(part for part in parts if isinstance(part, str))
+
+
+def prompt_texts(prompt: str | list[dict[str, Json]]) -> Iterator[str]:
+    """What the prompt says, tool results left out."""
+    if isinstance(prompt, str):
+        yield prompt
+        return
+    for message in prompt:
+        if message.get("role") != "tool":
+            yield message_text(message)
+        for _, function in calls_of(message):
+            arguments = function.get("arguments")
+            if arguments is not None:
+                yield arguments if isinstance(arguments, str) else canonical_json(arguments)

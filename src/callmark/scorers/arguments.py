@@ -16,9 +16,9 @@ from callmark.grounding.text import AIRPORT_CITIES, Frozen, fold, once, tokens_o
 from callmark.grounding.values import Value, identifier_key, values_of
 from callmark.records.jsontext import Json
 from callmark.records.results import ArgumentOrigin, Origin
-from callmark.records.samples import NOT_RECORDED
+from callmark.records.samples import NOT_RECORDED, prompt_texts
 from callmark.records.trace import TraceEntry
-from callmark.scorers.integration import ToldWords, TrialReading, is_before, prompt_texts
+from callmark.scorers.integration import ToldWords, TrialReading, is_before
 from callmark.scorers.shown import MANY, ShownTexts, ordinal_of, place_of
 
 _CODE = re.compile(r"[A-Z]{2,5}")

@@ -36,9 +36,16 @@ from callmark.grounding.text import (
     tokens_of,
 )
 from callmark.grounding.values import Value, find_values, readings_in_any_locale
-from callmark.records.jsontext import Json, canonical_json
+from callmark.records.jsontext import Json
 from callmark.records.results import Grounding, Match, SpanScore, ValueMark
-from callmark.records.samples import DEFAULT_STRICT_KEYS, Extractor, Sample
+from callmark.records.samples import (
+    DEFAULT_STRICT_KEYS,
+    Extractor,
+    Sample,
+    calls_of,
+    message_text,
+    prompt_texts,
+)
 from callmark.records.statements import FLAGS, GOOD, RULES, StatementLabel, Tier
 from callmark.records.trace import Trace, compose_text, is_error_result, json_inside
 
@@ -296,7 +303,7 @@ def _prompt_results(
         return
     calls: dict[str, tuple[str | None, Json]] = {}
     for index, message in enumerate(prompt):
-        for call, function in _calls_of(message):
+        for call, function in calls_of(message):
             arguments = function.get("arguments")
             if isinstance(arguments, str):
                 arguments = json_inside(arguments)
@@ -319,50 +326,16 @@ def _text_or_none(value: Json) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _calls_of(message: dict[str, Json]) -> Iterator[tuple[dict[str, Json], dict[str, Json]]]:
-    """The calls of a message and their functions, as far as they have that shape."""
-    calls = message.get("tool_calls")
-    for call in calls if isinstance(calls, list) else ():
-        function = call.get("function") if isinstance(call, dict) else None
-        if isinstance(function, dict):
-            yield call, function
-
-
-def message_text(message: dict[str, Json]) -> str:
-    """The text of a chat message: a string, or the text parts of a list."""
-    content = message.get("content")
-    if isinstance(content, str):
-        return content
-    if not isinstance(content, list):
-        return ""
-    parts = (part.get("text") if isinstance(part, dict) else part for part in content)
-    return "\n".join(part for part in parts if isinstance(part, str))
-
-
 def done_in_prompt(prompt: str | list[dict[str, Json]]) -> Iterator[str]:
     """The names of the calls inside a prompt that were answered, and not with an error."""
     names: dict[str, str | None] = {}
     for message in () if isinstance(prompt, str) else prompt:
-        for call, function in _calls_of(message):
+        for call, function in calls_of(message):
             names[str(call.get("id"))] = _text_or_none(function.get("name"))
         if message.get("role") == "tool" and not is_error_result(message_text(message)):
             name = names.get(str(message.get("tool_call_id")))
             if name is not None:
                 yield name
-
-
-def prompt_texts(prompt: str | list[dict[str, Json]]) -> Iterator[str]:
-    """What the prompt says, tool results left out."""
-    if isinstance(prompt, str):
-        yield prompt
-        return
-    for message in prompt:
-        if message.get("role") != "tool":
-            yield message_text(message)
-        for _, function in _calls_of(message):
-            arguments = function.get("arguments")
-            if arguments is not None:
-                yield arguments if isinstance(arguments, str) else canonical_json(arguments)
 
 
 def _utterances(sample: Sample, trace: Trace) -> Iterator[Utterance]:

@@ -10,8 +10,8 @@ from callmark.grounding.spans import Span, sentences
 from callmark.grounding.text import char_offset
 from callmark.records.jsontext import canonical_json
 from callmark.records.results import Result, Statement
+from callmark.records.samples import prompt_texts
 from callmark.records.statements import LabelKeys, LabelLine, ShownResult, StatementKey
-from callmark.scorers.integration import prompt_texts
 from callmark.scorers.score import SCORER_VERSION
 
 LONGEST_RESULT = 2000  # characters; `callmark show` has the rest

@@ -26,7 +26,13 @@ from callmark.grounding.values import identifier_key, values_of
 from callmark.records.jsontext import Json, NotJson, canonical_json, parse_json
 from callmark.records.problems import hint
 from callmark.records.results import CallScore, Copying, Measures, Result, ScorerMark, Scores
-from callmark.records.samples import DEFAULT_SPAN_CAP, Extractor, Sample, expectation_of
+from callmark.records.samples import (
+    DEFAULT_SPAN_CAP,
+    Extractor,
+    Sample,
+    expectation_of,
+    prompt_texts,
+)
 from callmark.records.seams import AddedScorer, Judged
 from callmark.records.statements import Tier
 from callmark.records.trace import Trace
@@ -38,7 +44,6 @@ from callmark.scorers.integration import (
     clarifies,
     is_answered,
     is_contaminated,
-    prompt_texts,
     resists,
     score_integration,
     writes_its_locale,

@@ -14,7 +14,8 @@ from callmark.grounding.numbers import SCALE
 from callmark.grounding.record_tree import Field, RecordIndex
 from callmark.grounding.text import NUMBER_WORDS, fold, once, tokens_of
 from callmark.grounding.values import Value, values_of
-from callmark.scorers.integration import ToldWords, TrialReading, message_text
+from callmark.records.samples import message_text
+from callmark.scorers.integration import ToldWords, TrialReading
 
 MANY = 300  # numbers or names that a value is tried to be made of
 _PROPER = re.compile(r"[A-Z][\w'’]+(?:[ -][A-Z][\w'’]+)*")

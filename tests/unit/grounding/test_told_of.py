@@ -29,7 +29,10 @@ SHOPS = [
     {"merchant_name": "Birch Air", "amount": "$412.50", "date": "2026-03-09", "category": "Travel"},
     {"merchant_name": "Cedar Inn", "amount": "$175.20", "date": "2026-04-01", "category": "Travel"},
 ]
-INCOME = [{"company": "Alder Inc.", "Net Income 2024": 5644, "Net Income 2025": 14974}]
+INCOME = [
+    {"company": "Alder Inc.", "Net Income 2024": 5644, "Net Income 2025": 14974},
+    {"company": "Birch Ltd.", "Net Income 2024": 912, "Net Income 2025": 1038},
+]
 
 
 @pytest.mark.parametrize(
