@@ -220,6 +220,15 @@ def offers_premise(asked: str) -> bool:
     )
 
 
+def asks_whether(asked: str, said: str) -> bool:
+    """`Was ORD-12 cancelled?`, of `ORD-12`."""
+    known = re.compile(rf"(?<!\w){re.escape(said)}(?!\w)", re.IGNORECASE)
+    return known.search(asked) is not None and any(
+        known.search(one) and (_YES_OR_NO.match(one) or _ASKS_WHAT_IS_WRONG.search(one))
+        for one in asked.split("?")[:-1]
+    )
+
+
 # One of them stands in all that takes something back.
 _DENYING = frozenset(
     """

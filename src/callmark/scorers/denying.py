@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from callmark.grounding.checking import StatementFinding
 from callmark.grounding.denials import (
     TurnsTaken,
+    asks_whether,
     find_denied_clauses,
     is_denied_value,
     may_be_untrue,
@@ -102,11 +102,10 @@ def _is_topic(reading: TrialReading, one: StatementFinding) -> bool:
 
 
 def _was_just_said(reading: TrialReading, one: StatementFinding) -> bool:
-    """In the last thing that the user said before this turn."""
+    """In the last thing that the user said before this turn, where that asks whether it is so."""
     turn = reading.turn_at(one.start)
     earlier = [text for text, at in reading.asked if turn is None or at < turn]
-    said = re.escape(reading.text[one.start : one.end])
-    return bool(earlier) and bool(re.search(rf"(?<!\w){said}(?!\w)", earlier[-1], re.IGNORECASE))
+    return bool(earlier) and asks_whether(earlier[-1], reading.text[one.start : one.end])
 
 
 def _denied_texts(
