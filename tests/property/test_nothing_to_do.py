@@ -12,6 +12,7 @@ from callmark.grounding.binding import Binder
 from callmark.grounding.comparing import _COMPARING, _WAY, WINDOW
 from callmark.grounding.dates import find_moments, may_go_on_with
 from callmark.grounding.deeds import find_deeds
+from callmark.grounding.denials import around
 from callmark.grounding.evidence import Served
 from callmark.grounding.match import Said, _words_and_digits
 from callmark.grounding.naming import _CAPITAL, NAMES, TITLED, GivenNames, KnownWords
@@ -21,7 +22,7 @@ from callmark.grounding.quantifiers import AMOUNT_WORDS, Amounts
 from callmark.grounding.ranking import Ranks
 from callmark.grounding.record_tree import RecordIndex, RecordTree
 from callmark.grounding.siblings import SiblingNames
-from callmark.grounding.spans import _BREAK, _END, _PROPOSED, Outline, around
+from callmark.grounding.spans import _BREAK, _END, _PROPOSED, Outline
 from callmark.grounding.states import _STATES, _match_state
 from callmark.grounding.tallies import Tallies
 from callmark.grounding.text import (

@@ -266,7 +266,11 @@ class Attribution:
             return None
         if self._is_of_none(value, sentence):
             return None
-        if Slips.is_slip(value, named[0]) and not self._checker.index.is_prose:
+        if (
+            Slips.is_slip(value, named[0])
+            and not self._checker.index.is_prose
+            and not self._checker.contrasts.is_counted_on(value, named[0], sentence)
+        ):
             return self._checker.found(value, "unsupported", "misread", named[0])
         may_differ = not self._is_labelled_as(value, named[0])
         if self.comes_from_its_line(value) or (

@@ -14,7 +14,7 @@ from callmark.grounding.naming import KnownWords
 from callmark.grounding.record_tree import RecordIndex, ResultRecord
 from callmark.grounding.spans import Outline, Span
 from callmark.grounding.sums import number_in
-from callmark.grounding.text import STOP_WORDS, once
+from callmark.grounding.text import SIGNS, STOP_WORDS, once
 from callmark.grounding.workings import TurnAt
 from callmark.records.statements import GOOD
 
@@ -25,7 +25,30 @@ LONGEST_CODED = 2000  # characters of a text in which codes are looked for
 _CODE = re.compile(r"\b(?=\w*[A-Z])(?=\w*\d)[A-Z\d]{4,}\b")
 FEWEST_FOREIGN = 3  # words that say what a sentence is about
 _LETTER = re.compile(r"[^\W\d_]")
+_PART = re.compile(r"\d+(?:\.\d+)+|[^\W_]*\d[^\W_]{2,}|\d[^\W_]{3,}")
 _WORD = re.compile(r"[^\W\d_]{3,}")
+
+
+# `about 975 m`: whoever copies says no such thing.
+_ABOUT = re.compile(
+    r"(?:\b(?:about|around|roughly|approximately|approx\.?|some|nearly|almost|etwa|rund|circa|ca\."
+    r"|ungefähr|unos|unas|aproximadamente|environ)|[~≈])\s?\W?$",
+    re.IGNORECASE,
+)
+_AND = re.compile(r"\d\W?\s?[^\W\d]{0,12}\s(?:and|und|y|et|to|or)\s$")
+_LASTING = re.compile(r"\s?(?:hours?|hrs?|h|min(?:ute)?s?|stunden?|minuten|horas?|heures?)\b", re.I)
+_CLOCK = re.compile(r"\b\d{1,2}:\d\d\b")
+# `Split it with 18 % tip`, `what would I pay a month?`: what nobody served was asked for.
+_TO_RECKON = re.compile(
+    r"\d\s?%|\b(?:split|calculat\w+|comput\w+|convert\w*|work\s+out|monthly|per\s+(?:month|person"
+    r"|year|head)|interest|instal?lments?|rates?\sfor|berechne\w*|umrechne\w*|aufteilen|calcul\w+"
+    r"|convierte\w*|converti\w*)\b",
+    re.IGNORECASE,
+)
+NEAR = 24
+SHORTEST_HASH = 7
+_HASH = re.compile(r"(?=[a-f]*\d)[a-f\d]{7,}", re.IGNORECASE)
+_ENDS = re.compile(r"\bend(?:s|ing)?\s(?:in|with)\W*$|\bendet\s(?:auf|mit)\W*$|…$", re.IGNORECASE)
 
 
 def _is_loose(one: StatementFinding, text: str, given: KnownDigits) -> bool:
@@ -36,16 +59,69 @@ def _is_loose(one: StatementFinding, text: str, given: KnownDigits) -> bool:
         is_loose
         and "%" not in text[one.start : one.end + 1]
         and not given.hold(one, text[one.start : one.end])
+        and not _is_estimated(one, text)
+        and not given.hold_part(one, text)
     )
+
+
+def _is_estimated(one: StatementFinding, text: str) -> bool:
+    """`about 975 m and 1,460 m`."""
+    before = text[max(0, one.start - NEAR) : one.start]
+    listed = _AND.search(before)
+    if listed is not None:
+        start = listed.start() + one.start - len(before)
+        while start and (text[start - 1].isdigit() or text[start - 1] in ",."):
+            start -= 1
+        before = text[max(0, start - NEAR) : start]
+    return _ABOUT.search(before) is not None
 
 
 class KnownDigits:
     """The digits of all numbers of the results, without the zeros around them."""
 
-    def __init__(self, index: RecordIndex) -> None:
+    def __init__(self, index: RecordIndex, asked: str = "") -> None:
+        self._asked = asked
         self._numbers = index.numbers
         self._texts = (text for text, _ in index.tree.text_fields)
         self._tree = index.tree
+
+    def hold_part(self, one: StatementFinding, text: str) -> bool:
+        """The beginning of a hash, some parts of a version or a code, a time between two that are
+        given; or something that the user wants worked out."""
+        said = text[one.start : one.end].casefold()
+        before = text[max(0, one.start - NEAR) : one.start]
+        if _LASTING.match(text, one.end) and self._has_times:
+            return True
+        if said.replace(".", "").isdecimal():
+            if said in self._parts:
+                return True
+        elif _HASH.fullmatch(said):
+            return any(part.startswith(said) for part in self._parts)
+        elif _ENDS.search(before):
+            return any(part.endswith(said) for part in self._parts)
+        is_amount = "." in said[-3:] or "," in said[-3:] or before.rstrip()[-1:] in tuple(SIGNS)
+        return is_amount and _TO_RECKON.search(self._asked) is not None
+
+    @once
+    def _has_times(self) -> bool:
+        return any(len(_CLOCK.findall(text[:LONGEST_CODED])) > 1 for text in self._own_texts)
+
+    @once
+    def _own_texts(self) -> list[str]:
+        return [text for text, _ in islice(self._tree.text_fields, MOST_CODES)]
+
+    @once
+    def _parts(self) -> frozenset[str]:
+        """`2.1.0` and `2.1`, `8841` of `u_8841`, the digits of a hash. A plain number is no part:
+        it has its own leaf."""
+        found: set[str] = set()
+        for text in self._own_texts:
+            for word in _PART.findall(text[:LONGEST_CODED].casefold()):
+                found.add(word)
+                numbers = word.split(".")
+                if all(map(str.isdecimal, numbers)):
+                    found.update(".".join(numbers[:at]) for at in range(2, len(numbers)))
+        return frozenset(found)
 
     @once
     def _digits(self) -> frozenset[str]:
@@ -97,6 +173,7 @@ def find_baseless(
     known: KnownWords,
     turn_at: TurnAt,
     index: RecordIndex,
+    asked: str = "",
 ) -> Iterator[StatementFinding]:
     """All findings, which are in order; those without a base by the rule of that name: the loose
     values of a turn in which no more values rest on a leaf, and those of a sentence of foreign
@@ -104,7 +181,7 @@ def find_baseless(
     loose: Counter[Span | int | None] = Counter()
     based: Counter[Span | int | None] = Counter()
     end: int | None = None
-    given = KnownDigits(index)
+    given = KnownDigits(index, asked)
     for one in findings:
         here = (turn_at(one.start), outline.sentence_at(one.start))
         if _is_loose(one, outline.text, given):

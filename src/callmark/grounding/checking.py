@@ -17,6 +17,7 @@ from callmark.grounding.binding import (
     is_named_by,
 )
 from callmark.grounding.chains import is_within_reach
+from callmark.grounding.contrasts import Contrasts
 from callmark.grounding.counting import CountedThings
 from callmark.grounding.field_words import Measures
 from callmark.grounding.formulas import find_in_formulas
@@ -31,7 +32,6 @@ from callmark.grounding.record_tree import (
     RecordIndex,
     RecordSubject,
     ResultRecord,
-    shape_of,
 )
 from callmark.grounding.spans import TOLD_CHANGE, Outline, Span
 from callmark.grounding.text import Frozen, names_an_ending, once
@@ -83,7 +83,7 @@ class Checker:
         self.turn_at = turn_at
         self.remembered: list[Value] = []  # numbers that later ones may be worked out from
         self._told: list[tuple[int, ResultRecord]] = []
-        self.failed, self._named, self._questions = beside
+        self.failed, self.names, self._questions = beside
         self._worked_out: dict[int, StatementFinding] = {}
         self._equations = arithmetic.find_equations(self.text, values) if "=" in self.text else {}
         if outline.formulas:
@@ -128,6 +128,10 @@ class Checker:
     @once
     def _mismatches(self) -> Mismatches:
         return Mismatches(self)
+
+    @once
+    def contrasts(self) -> Contrasts:
+        return Contrasts(self)
 
     @once
     def _attribution(self) -> Attribution:
@@ -192,6 +196,7 @@ class Checker:
             or self._ending(value, turn)
             or self._quoted(value, turn)
             or self._restated(value)
+            or self.contrasts.find_set_against(value, sentence)
             or self._attribution.find_other_than_named(value, sentence)
             or self._said(value, turn)
             or self._implied(value, sentence)
@@ -199,7 +204,7 @@ class Checker:
             or self._mismatched(
                 value, [one for one in wrong if self.measures.may_be_meant(value, one)]
             )
-            or self._identifier(value, sentence)
+            or self.contrasts.find_code(value, sentence)
             or self._not_claimed(value, sentence)
             or self._implied(value, sentence, in_two=True)
             or self._of_few(value)
@@ -253,7 +258,7 @@ class Checker:
             return self.found(value, "unchecked", "worked out")
         is_copied = not (claims.is_hedged(self.text, value) or claims.is_year(self.text, value))
         near = self._slips.leaf_near(value, turn) if is_copied else None
-        if near is not None:
+        if near is not None and not self.contrasts.is_counted_on(value, near, sentence):
             return self.found(value, "unsupported", "misread", near)
         own = self._slips.leaf_of(value, subject) if is_copied and subject is not None else []
         return self.found(value, "unsupported", "value", *own)._replace(
@@ -465,28 +470,14 @@ class Checker:
             return None
         # What is worked out there is not followed; what was miscopied into it is seen.
         near = None if self.index.is_prose else self._slips.leaf_near(value, turn)
-        if near is not None and not self.said.holds(value, turn):
+        sentence = self.outline.sentence_at(value.start)
+        if (
+            near is not None
+            and not self.said.holds(value, turn)
+            and not self.contrasts.is_counted_on(value, near, sentence)
+        ):
             return self.found(value, "unsupported", "misread", near)
         return self._restated(value) or self.found(value, "unchecked", "formula")
-
-    def _identifier(self, value: Value, sentence: Span) -> StatementFinding | None:
-        is_number = value.kind == "number" and value.text.isdecimal() and len(value.text) >= 6
-        if value.kind != "identifier" and not is_number:
-            return None
-        before = self.text[max(0, value.start - 40) : value.start]
-        if self.index.names_a_key(value.key) or claims.is_word(value.text):
-            return self.found(value, "unchecked", "word")
-        if claims.EXAMPLE.search(before):
-            return self.found(value, "not_claimed", "example")
-        if before.endswith(("***", "•", "xx", "XX")):
-            return self.found(value, "unchecked", "masked")
-        if self._named(value.key, self.turn_at(value.start)):
-            return self.found(value, "unchecked", "named")
-        lettered = claims.read_lettered(value, self.index)
-        if lettered is not None and lettered.counts_for(self.turn_at(value.start)):
-            return self.found(value, "supported", "match", lettered)
-        near = self.index.shapes.get(shape_of(value.key or value.text))
-        return None if near is None else self.found(value, "altered", "identifier", near)
 
     def _not_claimed(self, value: Value, sentence: Span) -> StatementFinding | None:
         found = claims.why_not_claimed(self.outline, value, sentence)

@@ -8,9 +8,10 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from callmark.grounding.arithmetic import half_unit
+from callmark.grounding.denials import around
 from callmark.grounding.numbers import SCALE
 from callmark.grounding.reading import dimension_of
-from callmark.grounding.spans import Outline, around
+from callmark.grounding.spans import Outline
 from callmark.grounding.values import Value
 
 MOST_BEFORE = 8  # numbers before a comparison, one of which is compared

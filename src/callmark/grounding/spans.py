@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from itertools import accumulate
 
 from callmark.errors import UsageError
 from callmark.grounding.cues import CUE_SIGNS, Cue, cued_by
 from callmark.grounding.dates import may_go_on_with
+from callmark.grounding.denials import ONE_TURN, TurnsTaken, find_denied
 from callmark.grounding.text import (
     ABBREVIATIONS,
     BEFORE_DIGITS,
     BEFORE_LOWER,
-    SIGNS,
     ByteOffsets,
     Frozen,
     PlacedWords,
@@ -302,8 +302,9 @@ class OutlineLine(Frozen, frozen=True):
 class Outline:
     """One answer, split once. Offsets are characters."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, talk: TurnsTaken = ONE_TURN) -> None:
         self.text = text = break_literal_newlines(text)
+        self._talk = talk
         self.sentences = sentences(text)
         self._sentence_starts = [start for start, _ in self.sentences]
         self.lines = list(_lines(text))
@@ -373,7 +374,7 @@ class Outline:
 
     @once
     def _denied(self) -> list[Span]:
-        return find_denied(self)
+        return find_denied(self, self._talk)
 
     @once
     def _denied_ends(self) -> list[int]:
@@ -534,145 +535,3 @@ def _clauses(text: str, start: int, end: int) -> Iterator[Span]:
         position = found.start() if found[0].strip(" ,").isalpha() else found.end()
     if position < end:
         yield position, end
-
-
-_FALSE_EN = (
-    r"(?:not|n['’]t)\s+(?:\w+\s+)?(?:true|correct|right|accurate|real|the\s+case)"
-    r"|(?:\w+ly\s+)?(?:false|untrue|wrong|incorrect|inaccurate|made\s+up|made-up|fictional|invented"
-    r"|fabricated|a\s+lie|lies|nonsense)"
-)
-# All that the answer says: before it or after it.
-_WHOLESALE = re.compile(
-    rf"""(?<!\w)(?:
-    (?:none|nothing)\s+(?:of\s+(?:this|that|it|these|those|the|what)\b[^.:;!?\n]{{0,40}}?
-      |here|above|below|i\s+say)\s*(?:is|are|was|were)\s+(?:true|correct|right|accurate|real)
-    |(?:all\s+(?:of\s+)?(?:this|that|these|the)|everything|every\s+(?:word|value|statement|fact)
-      |the\s+following|what\s+follows|the\s+above)\b[^.:;!?\n]{{0,40}}?\s(?:is|are|was|were)\s*(?:all\s+)?(?:{_FALSE_EN})
-    |(?:ignore|disregard|do\s+not\s+(?:believe|trust))\s+(?:all|everything|anything|the\s+following
-      |what\s+follows|the\s+above)
-    |nichts\s+(?:davon|hiervon|von\s+dem)\b[^.:;!?\n]{{0,30}}?(?:stimmt|ist\s+(?:wahr|richtig|korrekt))
-    |(?:das\s+folgende|folgendes|alles\s+(?:folgende|davon|hier)?)\s*(?:ist|stimmt)\s+(?:alles\s+)?
-      (?:falsch|nicht|unwahr|erfunden|gelogen)
-    |nada\s+de\s+(?:esto|eso|lo\s+\w+)\b[^.:;!?\n]{{0,20}}?es\s+(?:cierto|verdad|correcto|verdadero)
-    |(?:lo\s+siguiente|todo\s+(?:esto|lo\s+\w+))\s+es\s+(?:falso|mentira|incorrecto|inventado)
-    |rien\s+de\s+(?:tout\s+)?(?:cela|ceci|ça|ce\s+qui\s+\w+)\b[^.:;!?\n]{{0,20}}?n['’]est\s+(?:vrai
-      |exact|correct)
-    |(?:ce\s+qui\s+suit|tout\s+(?:cela|ceci|ce\s+qui\s+suit))\s+est\s+(?:faux|inexact|inventé)
-    )(?!\w)""",
-    re.IGNORECASE | re.VERBOSE,
-)
-_BACKWARDS = re.compile(r"\babove\b|\bI\s+said\b|\bobige\b|\banterior\b|\bprécède\b", re.IGNORECASE)
-# The rest of the sentence.
-_THAT = re.compile(
-    rf"""(?<!\w)(?:
-    it(?:\s+(?:is|was)|['’]s|\s+is)?\s*(?:{_FALSE_EN})\s+(?:that|to\s+say)
-    |i\s+(?:deny|doubt|dispute)\s+that|(?:there\s+is\s+)?no\s+truth\s+(?:to|in)
-    |es\s+(?:stimmt\s+nicht|ist\s+(?:nicht\s+(?:wahr|richtig|so)|falsch|unwahr)),?\s+dass
-    |no\s+es\s+(?:cierto|verdad|correcto)\s+que|es\s+(?:falso|mentira|incorrecto)\s+que
-    |il\s+n['’]est\s+pas\s+(?:vrai|exact|correct)\s+que|il\s+est\s+faux\s+que
-    )(?!\w)""",
-    re.IGNORECASE | re.VERBOSE,
-)
-# Right before a value: `it is not $120`.
-_NOT = re.compile(
-    r"(?:\b(?:is|are|was|were|costs?|has|have)\s+not|(?:is|are|was|were)n['’]t|\bist\s+nicht"
-    rf"|\bno\s+(?:es|son|cuesta)|\bn['’]est\s+pas)\s+(?:de\s+)?[A-Z]{{0,3}}\s?[{SIGNS}]?$",
-    re.IGNORECASE,
-)
-_MAY_BE_NOT = re.compile(r"[nN](?:[oOiI\u0130\u0131]|['’])")  # in all of them
-_INSTEAD = re.compile(
-    r"\b(?:but|rather|instead|sondern|sino|mais|yet|only|until|before|more|less|enough)\b",
-    re.IGNORECASE,
-)
-# `I cannot say that …`, `if you believe that …`: nobody denies anything.
-_NEGATED = re.compile(
-    r"\b(?:not|n['’]t|never|cannot|if|whether|unless|should|wenn|falls|si|believe|think)\s+"
-    r"(?:\w+\s+){0,3}$",
-    re.IGNORECASE,
-)
-_NEAR = 30
-_LONGEST_DENIAL = 200  # no denial is longer
-
-
-# One of them stands in all that `_WHOLESALE` and `_THAT` find.
-_DENYING = frozenset(
-    """
-    true correct right accurate real case false untrue wrong incorrect inaccurate made fictional
-    invented fabricated lie lies nonsense ignore disregard believe trust deny doubt dispute truth
-    stimmt wahr richtig korrekt falsch nicht unwahr erfunden gelogen cierto verdad correcto
-    verdadero falso mentira incorrecto inventado vrai exact faux inexact inventé
-    """.split()
-)
-
-
-# And one of these in all that `_WHOLESALE` finds, one of the others in all that `_THAT` finds.
-_OF_ALL = frozenset(
-    """
-    none nothing all everything every following follows above ignore disregard believe trust nichts
-    folgende folgendes alles nada siguiente todo rien suit tout
-    """.split()
-)
-_OF_THAT = frozenset("that say truth dass que".split())
-
-
-def find_denied(outline: Outline) -> list[Span]:
-    """The parts of the answer that it takes back, in its order; they may overlap."""
-    words = outline.words & _DENYING
-    is_wholesale = bool(words) and not _OF_ALL.isdisjoint(outline.words)
-    is_of_that = bool(words) and not _OF_THAT.isdisjoint(outline.words)
-    if not (is_wholesale or is_of_that):
-        return []
-    near = list(around(outline, outline.places_of(words), _LONGEST_DENIAL))
-    taken_back = _taken_back(outline, near) if is_wholesale else ()
-    return sorted((*taken_back, *(_denied_sentences(outline, near) if is_of_that else ())))
-
-
-def around(outline: Outline, places: Sequence[int], reach: int) -> Iterator[Span]:
-    """What stands near these places, in parts that do not overlap."""
-    start = end = 0
-    for place in places:
-        if place - reach > end:
-            if end:
-                yield start, end
-            start = place - reach
-        end = place + reach
-    yield start, min(end, len(outline.text))
-
-
-def _taken_back(outline: Outline, near: Sequence[Span]) -> Iterator[Span]:
-    """`None of this is true:` speaks of what follows, unless it says otherwise or ends the text."""
-    text = outline.text
-    for found in (one for span in near for one in _WHOLESALE.finditer(text, *span)):
-        if _is_negated(text, found.start()) or _asks(outline, found.start()):
-            continue
-        is_last = not text[found.end() :].strip(" .!*_\n")
-        if _BACKWARDS.search(found[0]) or is_last:
-            yield 0, outline.sentence_at(found.start())[0]
-        else:
-            yield found.end(), len(text)
-
-
-def _denied_sentences(outline: Outline, near: Sequence[Span]) -> Iterator[Span]:
-    text = outline.text
-    for found in (one for span in near for one in _THAT.finditer(text, *span)):
-        if not _is_negated(text, found.start()) and not _asks(outline, found.start()):
-            yield found.end(), outline.sentence_at(found.start())[1]
-
-
-def _asks(outline: Outline, position: int) -> bool:
-    end = outline.sentence_at(position)[1]
-    return outline.text[end : end + 1] in ("?", "？")
-
-
-def _is_negated(text: str, start: int) -> bool:
-    return _NEGATED.search(text, max(0, start - _NEAR), start) is not None
-
-
-def is_denied_value(outline: Outline, start: int, end: int) -> bool:
-    """`The price is not $120`; a contrast (`not $120 but …`) corrects somebody else."""
-    text = outline.text
-    before = text[max(0, start - _NEAR) : start]
-    if not _MAY_BE_NOT.search(before) or not _NOT.search(before):
-        return False
-    sentence = outline.sentence_at(start)
-    return _INSTEAD.search(text, end, min(sentence[1], end + 2 * _NEAR)) is None

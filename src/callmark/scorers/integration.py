@@ -48,6 +48,7 @@ from callmark.records.samples import (
 )
 from callmark.records.statements import FLAGS, GOOD, RULES, StatementLabel, Tier
 from callmark.records.trace import Trace, compose_text, is_error_result, json_inside
+from callmark.scorers.denying import said_before
 
 StrictKeysOf = Callable[[str | None], tuple[str, ...] | None]
 
@@ -176,7 +177,15 @@ class TrialReading:
 
     @once
     def outline(self) -> Outline:
-        return Outline(self.text)
+        return Outline(self.text, said_before(self.asked, self._turns or ((0, len(self.text)),)))
+
+    @once
+    def asked(self) -> list[tuple[str, int]]:
+        """What the user said, each with the turns before it."""
+        prompt, said = self.sample.prompt, [(one.text, one.turn) for one in self.trace.said]
+        if isinstance(prompt, str):
+            return [(prompt, 0), *said]
+        return [*((message_text(one), 0) for one in prompt if one.get("role") == "user"), *said]
 
     @once
     def records(self) -> RecordIndex:

@@ -49,7 +49,7 @@ from callmark.grounding.schedule import (
     wrong_hours,
 )
 from callmark.grounding.siblings import SiblingNames, has_measured_table
-from callmark.grounding.spans import Outline, Span, is_denied_value
+from callmark.grounding.spans import Outline, Span
 from callmark.grounding.states import STATE_WORDS, KindFields, StateFields
 from callmark.grounding.tallies import Tallies
 from callmark.grounding.text import fold
@@ -62,13 +62,11 @@ from callmark.records.samples import CALL_FREE
 from callmark.records.statements import FLAGS, GOOD, LONGEST_QUOTE, RULES, quote_said
 from callmark.records.trace import TraceEntry
 from callmark.scorers.changes import ChangesMade
+from callmark.scorers.denying import deny
 from callmark.scorers.integration import TrialReading, done_in_prompt
 from callmark.scorers.shown import NearestLeaf, place_of
 
 MOST_SIBLINGS = 200  # of a record that a deed is told of
-_OF_CLAUSES = frozenset(
-    ("polarity", "deed", "hours", "state", "rank")
-)  # whose negations are part of them
 _OF_ANYTHING = frozenset(map(stem, "created updated modified made set".split()))
 _LONGEST_STATE = 40
 _STATE_WORD = re.compile(r"[^\W\d_]{4,}")
@@ -121,7 +119,7 @@ def check_statements(reading: TrialReading, registry: Registry) -> Statements:
     findings = [one for one in findings if one.rule != "state" or (one.start, one.end) not in told]
     altered = {one.start for one in findings if one.label == "altered"}
     findings = [one for one in findings if one.rule != "quotation" or one.start not in altered]
-    findings = list(_deny(reading, outline, findings))
+    findings = list(deny(reading, outline, findings))
     kept = [one for one in findings if reading.is_after_first_result((one.start, one.end))]
     tree = reading.records.tree
     if any(key.startswith("encrypted_") for key in tree.keys) and any(map(_is_sealed, tree.fields)):
@@ -129,7 +127,8 @@ def check_statements(reading: TrialReading, registry: Registry) -> Statements:
     kept.sort(key=lambda one: (one.start, one.end, one.rule))
     if sum(one.rule == "value" for one in kept) >= FEWEST_LOOSE:
         known = KnownWords(reading.records, reading.said)
-        kept = list(find_baseless(outline, kept, known, reading.turn_at, reading.records))
+        asked = "\n".join(text for text, _ in reading.asked)
+        kept = list(find_baseless(outline, kept, known, reading.turn_at, reading.records, asked))
     if any(map(_may_be_reckoned, kept)) and has_measured_table(tree.groups):
         read = reading.grounder.values
         dated = {one.start for one in read if any(each.has_day for each in one.moments)}
@@ -579,32 +578,6 @@ def _done_to_another(deed: Deed, outline: Outline, binder: Binder) -> str | None
         own.isdisjoint(call.named) and not others.isdisjoint(call.named) for call in deed.calls
     )
     return min(own) if is_other else None
-
-
-def _deny(
-    reading: TrialReading, outline: Outline, findings: Iterable[StatementFinding]
-) -> Iterator[StatementFinding]:
-    """What was found right is wrong where the answer itself says that it is not so. A sentence that
-    repeats the text of a result without a value is denied as a whole."""
-    touched: set[Span] = set()
-    for one in findings:
-        is_value = one.rule not in _OF_CLAUSES
-        if one.label in GOOD and (
-            (outline.takes_back and outline.is_denied(one.start))
-            or (is_value and is_denied_value(outline, one.start, one.end))
-        ):
-            touched.add(outline.sentence_at(one.start))
-            because = "the answer says that this is not so"
-            yield one._replace(label="contradicted", rule="denial", because=because)
-        else:
-            yield one
-    for span in outline.sentences if outline.takes_back else ():
-        last = span[1] - 1
-        if span not in touched and outline.is_denied(last):
-            turn = reading.turn_at(span[0])
-            if reading.grounder.find_texts(span, turn, []):
-                because = "a text of a result, of which the answer says that it is not so"
-                yield StatementFinding(*span, "contradicted", "denial", (), because)
 
 
 def _told_states(reading: TrialReading) -> Tells:

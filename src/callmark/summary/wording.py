@@ -299,6 +299,7 @@ RULES: dict[str, Wording] = {
     "duration": Wording("duration", "A span of time, estimated or worked out from two times."),
     "proposal": Wording("proposal", "It is proposed or asked for, not stated."),
     "example": Wording("example", "It only shows what something might look like."),
+    "other": Wording("something else", "It is named for what it is not, or for what comes next."),
     "own text": Wording("own text", "It counts words or lines that the model wrote itself."),
     "reread": Wording("read again", "A result contains the value, written in another way."),
     "rough": Wording("rough figure", "The figure is too rough to be compared with a value."),

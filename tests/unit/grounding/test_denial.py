@@ -2,7 +2,8 @@
 
 import pytest
 
-from callmark.grounding.spans import Outline, find_denied, is_denied_value
+from callmark.grounding.denials import find_denied, is_denied_value
+from callmark.grounding.spans import Outline
 
 
 def denied(text):
