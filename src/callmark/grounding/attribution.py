@@ -387,9 +387,10 @@ class Attribution:
 
     def _is_of_none(self, value: Value, sentence: Span) -> bool:
         """Worked out, set against something else, or of what is not offered."""
-        text, line = self._checker.text, self._checker.outline.line_at(value.start)
+        outline, text = self._checker.outline, self._checker.text
+        line = outline.line_at(value.start)
         return bool(
-            _WORKED_OUT.search(text, *sentence)
+            outline.says(_WORKED_OUT, sentence)
             or _NOT_OFFERED.match(text, value.end, sentence[1])
             or _SET_AGAINST.match(text, value.end)
             or _TIMES.search(text, max(line.start, value.start - 80), value.start)

@@ -558,7 +558,7 @@ class RecordIndex:
     def weekdays_of(self, value: Value) -> frozenset[int]:
         """Of the dates that have this day of the month, or this time."""
         if value.text.isdecimal():
-            return self._weekdays_by_day.get(int(value.text), frozenset())
+            return self._weekdays_by_day.get(int(value.text[:3]), frozenset())  # no day has more
         moment = value.moments[0] if value.moments else Moment()
         known = self._minutes.get((moment.hour, None, None, moment.minute), ())
         found = {one.weekday for one, _ in known}  # opening hours have a time without a date
