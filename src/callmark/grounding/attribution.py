@@ -438,6 +438,7 @@ class Slips:
 
     def __init__(self, index: RecordIndex) -> None:
         self._index = index
+        self._near: dict[tuple[int, int, int | None], Field | None] = {}
 
     def leaf_near(self, value: Value, turn: int | None) -> Field | None:
         """The leaf that was misread, unless one so near may well be there by chance."""
@@ -450,6 +451,14 @@ class Slips:
         telling = len(_telling(digits) if not decimals else digits)
         if self._of_length[telling] * telling > MOST_CHANCE * 10 ** (telling - 1):
             return None
+        asked = (reading, decimals, turn)
+        if asked not in self._near:  # by two rules, and of equal numbers
+            self._near[asked] = self._find_near(digits, *asked)
+        return self._near[asked]
+
+    def _find_near(
+        self, digits: str, reading: int, decimals: int, turn: int | None
+    ) -> Field | None:
         for slip in _slips_of(digits):
             near: int = int(slip) * SCALE // 10**decimals
             if decimals and near % SCALE == 0:

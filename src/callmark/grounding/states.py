@@ -523,7 +523,7 @@ class KindFields:
             lengths = sorted(self._lengths[words[at]], reverse=True) if at >= end else ()
             for length in lengths:
                 fields = self._fields.get(tuple(words[at : at + length]))
-                if fields:
+                if fields and at + length <= len(words):
                     end = at + length
                     yield placed.starts[at], placed.end_of(end - 1), fields
                     break

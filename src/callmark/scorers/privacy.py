@@ -180,6 +180,11 @@ _ANCHORS = {
     "iban": re.compile(r"[a-z]{2}(?=[0-9]{2})"),
 }
 _PREFIX = 4  # digits
+_PLAIN_HOST = re.compile(r"[a-z0-9]+(?:[.-][a-z0-9]+)*")
+_HOST_RUN = re.compile(r"[a-z0-9.-]+")
+_HOST_BREAK = re.compile(r"[.-]{2,}")
+_WWW = re.compile(r"www\.")
+_LONGEST_HOST = 256
 _DIGIT = re.compile(r"[0-9]")
 _GROUPS = re.compile(r"[0-9]+(?:[ \-()./]{1,3}[0-9]+)*")
 _GROUP = re.compile(r"[0-9]+")
@@ -190,7 +195,7 @@ class _Known:
 
     def __init__(self, texts: KnownTexts) -> None:
         self._texts = texts
-        self._asked = 0
+        self._asked = self._hosts_asked = 0
         self._wanted: dict[str, set[str]] = {}
 
     def expect(self, hits: Iterable[tuple[PiiHit, str]]) -> None:
@@ -294,8 +299,37 @@ class _Known:
         return re.search(rf"(?<![0-9]){apart}(?![0-9])", self._folded) is not None
 
     def names_host(self, host: str) -> bool:
-        forms = _spellings(host.casefold())
-        return any(_stands_in(form, self._written, _HOST_TIES) for form in forms)
+        return any(map(self._names, _spellings(host.casefold())))
+
+    def _names(self, form: str) -> bool:
+        self._hosts_asked += 1
+        is_plain = len(form) < _LONGEST_HOST and _PLAIN_HOST.fullmatch(form) is not None
+        if is_plain and self._hosts_asked > _MANY:
+            certain, possible = self._hosts
+            if form in certain or form not in possible:
+                return form in certain
+        return _stands_in(form, self._written, _HOST_TIES)
+
+    @once
+    def _hosts(self) -> tuple[set[str], set[str]]:
+        """The plain hosts that stand by themselves, and all that may: where one can begin and end
+        was read once."""
+        certain, possible = set(), set()
+        text = self._written
+        for run in _HOST_RUN.finditer(text):
+            parts = [part.strip("-.") for part in _HOST_BREAK.split(run[0])]
+            beyond = text[run.start() - 1 : run.start()] + text[run.end() : run.end() + 1]
+            if (
+                len(parts) == 1
+                and "www." not in run[0]
+                and not any(char.isalnum() or char in "_@\\" for char in beyond)
+            ):
+                certain.update(parts)
+            for part in parts:
+                possible |= {part, part[1:]}  # `\nexample.com`
+                end = part[-_LONGEST_HOST:]
+                possible.update(end[www.end() :] for www in _WWW.finditer(end))
+        return certain, possible
 
     def names_id_of(self, url: str) -> bool:
         identifier = resolved_id(url)
