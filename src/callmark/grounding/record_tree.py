@@ -18,6 +18,7 @@ import snowballstemmer  # type: ignore[import-untyped]
 from callmark.grounding.dates import (
     LEAST_EPOCH,
     Moment,
+    minute_key,
     moment_keys,
     moments_elsewhere,
     moments_of_epoch,
@@ -403,10 +404,6 @@ _SHORT = 40
 _Key = TypeVar("_Key", int, str)
 
 
-def _minute_key(key: tuple[int | None, ...], moment: Moment) -> tuple[int | None, ...]:
-    return *key, moment.hour, moment.minute or 0
-
-
 class RecordIndex:
     """Numbers, identifiers, moments and links, each with the leaves that state them."""
 
@@ -509,7 +506,7 @@ class RecordIndex:
             if len(found) < MAX_CANDIDATES:
                 found.append((moment, field))
                 if moment.hour is not None:  # most are asked for with their minute
-                    self._minutes.setdefault(_minute_key(key, moment), []).append((moment, field))
+                    self._minutes.setdefault(minute_key(key, moment), []).append((moment, field))
 
     def stating(self, value: Value, turn: int | None, *, echoes: bool = False) -> list[Field]:
         """The leaves that state this value, echoes of arguments left out unless asked for."""
@@ -548,7 +545,7 @@ class RecordIndex:
             key = moment_keys(moment)[0]
             found = self.moments.get(key, ())
             if moment.hour is not None and moment.minute is not None:
-                found = self._minutes.get(_minute_key(key, moment), ())
+                found = self._minutes.get(minute_key(key, moment), ())
             for other, field in found:
                 if moment.agrees(other):
                     yield field
