@@ -154,6 +154,66 @@ def _many_calls(n: int) -> Input:
     return ". ".join(f"In City{i} it is {i % 40} degrees" for i in range(n)), rows, ""
 
 
+def _blanks(n: int) -> Input:
+    return "The price is 17" + " \t\u00a0\u3000" * n + "18.", {"price": 17}, ""
+
+
+def _stars(n: int) -> Input:
+    return "*" * n + "17" + " 18" * 10, {"price": 18}, ""
+
+
+def _glued_prices(n: int) -> Input:
+    return "The price is 17 " + "$1" * n + " of it, 18.", {"price": 17}, ""
+
+
+def _glued_shares(n: int) -> Input:
+    return "The price is 17 " + "1%" * n + " of it, 18.", {"price": 17}, ""
+
+
+def _columns(n: int) -> Input:
+    hours = [f"2024-05-{i % 28 + 1:02d}T{i % 24:02d}:00" for i in range(n)]
+    served = {"hourly": {"time": hours, "temperature": [i * 3 + 0.5 for i in range(n)]}}
+    return ". ".join(f"On day {i} it was {i * 3}.5 degrees" for i in range(n)), served, ""
+
+
+def _denied_numbers(n: int) -> Input:
+    text = "\n".join(f"None of this is true: {i * 17 + 100}." for i in range(n))
+    return text, {"u": [i * 17 + 100 for i in range(n)]}, ""
+
+
+def _phones(n: int) -> Input:
+    served = {"v": [f"+49 30 {i * 2:07d}" for i in range(n)]}
+    return " ".join(f"+49 30 {i:07d}" for i in range(n)), served, ""
+
+
+def _hundreds(n: int) -> Input:
+    return "one hundred " * n, {"v": 100}, ""
+
+
+def _addresses(n: int) -> Input:
+    text = " ".join(f"https://quay{i}.org/a a{i}@quay.org" for i in range(n))
+    return text, {"u": [f"https://quay{i * 2}.org/a a{i * 2}@quay.org" for i in range(n)]}, ""
+
+
+def _instants(n: int) -> Input:
+    text = ". ".join(f"It was on May {i % 28 + 1}, 2024 at {i % 24:02d}:00" for i in range(n))
+    return text, [{"ts": 1714500000 + i * 3600} for i in range(n)], ""
+
+
+def _wide_row(n: int) -> Input:
+    text = "| Name |" + " Size |" * n + "\n|" + "---|" * (n + 1) + "\n| A |"
+    return (
+        text + "".join(f" {i * 7 + 3} |" for i in range(n)),
+        {"sizes": [i * 9 for i in range(n)]},
+        "",
+    )
+
+
+def _refused(n: int) -> Input:
+    served = {"order": {"status": "open", "refund": "none"}}
+    return "It is " + " ".join(f"cancelled or refunded {i}" for i in range(n)), served, ""
+
+
 SHAPES = (
     Shape("many sentences over few words, many short leaves", 600, _sentences),
     Shape("one word, over and over", 4000, _the),
@@ -179,6 +239,18 @@ SHAPES = (
     Shape("quotations that are alike", 300, _alike_quotations),
     Shape("many states", 400, _states),
     Shape("records by their names", 400, _many_calls),
+    Shape("a run of blanks", 4000, _blanks),
+    Shape("a run of stars before a value", 3000, _stars),
+    Shape("prices without blanks", 1000, _glued_prices),
+    Shape("shares without blanks", 500, _glued_shares),
+    Shape("columns that are lists", 300, _columns),
+    Shape("numbers that are taken back", 300, _denied_numbers),
+    Shape("phone numbers", 500, _phones),
+    Shape("number words in one chain", 4000, _hundreds),
+    Shape("addresses against addresses", 400, _addresses),
+    Shape("instants of one month", 600, _instants),
+    Shape("one row of many cells", 600, _wide_row),
+    Shape("one clause of many states", 400, _refused),
 )
 
 

@@ -86,6 +86,33 @@ def test_scoring_takes_linear_time(unit):
     assert_linear(lambda size: lambda: claims(repeated(unit, size), call(RESULT)))
 
 
+@pytest.mark.parametrize(
+    "unit", [" ", "\t", "\u00a0", "\u3000", "*", "* ", "$1", "1%", "one hundred ", ",456", "1", "٣"]
+)
+def test_what_stands_over_and_over_beside_a_value_takes_linear_time(unit):
+    for text in ("The price is 17{} of it, 18.", "{}17 is the price, 18."):
+        assert_linear(
+            lambda size, text=text: (
+                lambda: claims(text.replace("{}", repeated(unit, size)), call({"price": 17}))
+            )
+        )
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["+49 30 {:07d}", "555-{:04d}", "a{}@quay.net", "https://quay{}.net/a", "10.{}.7.7"],
+    ids=["phones", "short phones", "mailboxes", "hosts", "addresses"],
+)
+def test_personal_data_against_what_was_shown_take_linear_time(said):
+    def work(size):
+        numbers = range(size // 20)
+        shown = "\n".join(said.format(2 * one) for one in numbers)
+        text = " , ".join(said.format(one) for one in numbers)
+        return lambda: callmark.check_privacy(text, known=shown)
+
+    assert_linear(work)
+
+
 def test_equal_numbers_on_both_sides_take_linear_time():
     assert_linear(
         lambda size: lambda: callmark.ground("7 " * (size // 8), [{"d": [7] * (size // 8)}])

@@ -391,9 +391,10 @@ class Attribution:
 
     def _is_of_none(self, value: Value, sentence: Span) -> bool:
         """Worked out, set against something else, or of what is not offered."""
-        text, line = self._checker.text, self._checker.outline.line_at(value.start)
+        outline, text = self._checker.outline, self._checker.text
+        line = outline.line_at(value.start)
         return bool(
-            _WORKED_OUT.search(text, *sentence)
+            outline.says(_WORKED_OUT, sentence)
             or _NOT_OFFERED.match(text, value.end, sentence[1])
             or _SET_AGAINST.match(text, value.end)
             or _TIMES.search(text, max(line.start, value.start - 80), value.start)
@@ -441,6 +442,7 @@ class Slips:
 
     def __init__(self, index: RecordIndex) -> None:
         self._index = index
+        self._near: dict[tuple[int, int, int | None], Field | None] = {}
 
     def leaf_near(self, value: Value, turn: int | None) -> Field | None:
         """The leaf that was misread, unless one so near may well be there by chance."""
@@ -453,6 +455,14 @@ class Slips:
         telling = len(_telling(digits) if not decimals else digits)
         if self._of_length[telling] * telling > MOST_CHANCE * 10 ** (telling - 1):
             return None
+        asked = (reading, decimals, turn)
+        if asked not in self._near:  # by two rules, and of equal numbers
+            self._near[asked] = self._find_near(digits, *asked)
+        return self._near[asked]
+
+    def _find_near(
+        self, digits: str, reading: int, decimals: int, turn: int | None
+    ) -> Field | None:
         for slip in _slips_of(digits):
             near: int = int(slip) * SCALE // 10**decimals
             if decimals and near % SCALE == 0:

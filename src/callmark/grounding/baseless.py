@@ -11,6 +11,7 @@ from itertools import accumulate, combinations, islice
 
 from callmark.grounding.checking import StatementFinding
 from callmark.grounding.naming import KnownWords
+from callmark.grounding.numbers import MOST_BITS
 from callmark.grounding.record_tree import RecordIndex, ResultRecord
 from callmark.grounding.spans import Outline, Span
 from callmark.grounding.sums import number_in
@@ -125,7 +126,11 @@ class KnownDigits:
 
     @once
     def _digits(self) -> frozenset[str]:
-        return frozenset(str(abs(number)).strip("0") for number in self._numbers)
+        return frozenset(
+            str(abs(number)).strip("0")
+            for number in self._numbers
+            if number.bit_length() <= MOST_BITS
+        )
 
     def hold(self, one: StatementFinding, text: str) -> bool:
         digits = "".join(filter(str.isdecimal, text)).strip("0")
@@ -234,7 +239,7 @@ def _unfollowed(outline: Outline, findings: Sequence[StatementFinding]) -> set[i
         if one.label in GOOD:
             based[head.start] += 1
         elif one.rule == "value" and one.label == "unsupported":
-            column = outline.text.count("|", line.start, one.start)
+            column = outline.column_of(line, one.start)
             loose[head.start] += 1
             columns.setdefault((head.start, column), []).append(one.start)
     return {

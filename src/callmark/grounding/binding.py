@@ -50,7 +50,11 @@ _THAN = re.compile(
 )
 _NEAR_THAN = 34
 _NOT_ADJACENT = re.compile(rf"\d|{_APART.pattern}|(?:[^\W\d_]+\W+){{5}}", re.IGNORECASE)
-_LABELLED = re.compile(r"[\s>*•‣+–#-]*(?:\(?\d{1,3}[.)]\s)?[*_\"`]*[^\n:]{1,60}:[*_\"`]*(?:\s|$)")
+# Of a long run of signs only the first ones are read, and once.
+_LABELLED = re.compile(
+    r"[\s>*•‣+–#-]{0,99}+(?:\(?\d{1,3}[.)]\s)?[*_\"`]{0,9}+(?:[^\n:]{1,60}|(?<=[^\n:])):"
+    r"[*_\"`]{0,9}+(?:\s|$)"
+)
 _NOUNS_AFTER = re.compile(r"[*_]{0,2}[ -](?:[^\W\d_]{2,} ?){1,2}")
 _JSON_KEY = re.compile(r'\s*"([^"]+)"\s*:\s*\{')
 # Words that say how something is said, not what.
@@ -62,11 +66,7 @@ _EMPTY = frozenset(
 NEAREST = 12  # records of one name that are looked at
 MOST_KIN = 400
 MOST_PARTS = 12  # of a record
-
-
 _COUNTS = frozenset("count counts total num number amount quantity hits size length".split())
-
-
 LONGEST_NAME = 8  # words
 MOST_NAMED = 40  # records of one name; with more of them it names nothing
 SHORT_CODE = 4
@@ -390,7 +390,7 @@ class Binder:
             if line.level > 0:  # `- Item ID: …` may come last
                 after = self.outline.lines_after(line)
                 yield from ((one.start, one.end) for one in after if self._is_labelled(one))
-        is_json = self.text[line.start : line.end].lstrip().startswith('"')
+        is_json = self.text.startswith('"', line.start + int(line.level))
         for head in reversed(line.heads):
             if is_json and not self._is_part(head):
                 return  # another object speaks of another record
@@ -561,7 +561,7 @@ class Binder:
         head = self.outline.table_head(line)
         if head is None or head.start == line.start:
             return None
-        column = self.text.count("|", line.start, value.start)
+        column = self.outline.column_of(line, value.start)
         start = head.start
         for _ in range(min(column, MOST_COLUMNS)):
             start = self.text.find("|", start, head.end) + 1

@@ -7,7 +7,9 @@ counted: a number that anything could have given is not explained."""
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from itertools import combinations
 from typing import NamedTuple
 
@@ -237,24 +239,28 @@ def is_within_reach(value: Value, held: Sequence[int]) -> bool:
         return False
     if max(*held, abs(value.readings[0])) > LARGEST * SCALE:
         return False
-    known = sorted(one / SCALE for one in held)
     wanted, slack = abs(value.readings[0]) / SCALE, arithmetic.half_unit(value) / SCALE
+    slack = max(slack, wanted / _SAME)
+    reached = _reached(tuple(held))
+    at = bisect_left(reached, wanted - slack)
+    return at < len(reached) and reached[at] <= wanted + slack
+
+
+@lru_cache(maxsize=4)  # all values of one answer ask
+def _reached(held: tuple[int, ...]) -> list[float]:
+    """All that two steps lead to from these numbers."""
+    known = sorted(one / SCALE for one in held)
     first = set(known)
     for one, other in combinations(known, 2):
         first |= {one + other, abs(one - other), one * other, one / other, other / one}
     for one in known:
         first |= {one * other for other in _OFTEN_USED} | {one / other for other in _OFTEN_USED}
     last = (*known, *map(float, _OFTEN_USED))
-    slack = max(slack, wanted / _SAME)
-    return any(
-        abs(one - wanted) <= slack
-        for before in first
-        for other in last
-        for one in (before * other, before / other)
-    ) or any(
-        abs(one - wanted) <= slack
-        for before in first
-        for other in known
-        if before < _UNLIKE * other and other < _UNLIKE * before
-        for one in (before, before + other, abs(before - other))
-    )
+    reached = {
+        one for before in first for other in last for one in (before * other, before / other)
+    }
+    for before in first:
+        for other in known:
+            if before < _UNLIKE * other and other < _UNLIKE * before:
+                reached |= {before, before + other, abs(before - other)}
+    return sorted(reached)

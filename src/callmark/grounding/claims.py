@@ -108,6 +108,7 @@ _NOTHING_COUNTED = re.compile(
     r"(?!\s?[%€$£°]|[.,]\d|\w|\s(?!(?:y|et|ou|o|con|a|à|de|por|avec|pour|se|te|à)\s)\w)"
 )
 LAST_DAY = 31
+MOST_DAY_DIGITS = 2
 # `the 52-week high`: what a figure is taken over.
 _PERIOD_OF = re.compile(
     r"-(?:day|week|month|year|hour|minute)\s(?:\w+\s)?"
@@ -184,14 +185,14 @@ def why_not_claimed(outline: Outline, value: Value, sentence: Span) -> Unclaimed
         return "unchecked", "rough"
     if value.moments:
         return _of_moment(text, value, before)
-    return _of_manner(text, value, sentence)
+    return _of_manner(outline, value, sentence)
 
 
-def _of_manner(text: str, value: Value, sentence: Span) -> Unclaimed | None:
+def _of_manner(outline: Outline, value: Value, sentence: Span) -> Unclaimed | None:
     """`the 52-week high`, `a $10 bet would return $25`."""
-    if value.text.isdecimal() and _PERIOD_OF.match(text, value.end):
+    if value.text.isdecimal() and _PERIOD_OF.match(outline.text, value.end):
         return "unchecked", "period"
-    if _ROUND.fullmatch(value.text) and _HYPOTHETICAL.search(text, *sentence):
+    if _ROUND.fullmatch(value.text) and outline.says(_HYPOTHETICAL, sentence):
         return "not_claimed", "example"
     return None
 
@@ -199,7 +200,8 @@ def _of_manner(text: str, value: Value, sentence: Span) -> Unclaimed | None:
 def _is_day(text: str, value: Value, before: str) -> bool:
     if _WEEKDAY.search(before):
         return True
-    is_date = int(value.text) <= LAST_DAY and _DATE_ARTICLE.search(before) is not None
+    is_short = len(value.text) <= MOST_DAY_DIGITS
+    is_date = is_short and int(value.text) <= LAST_DAY and _DATE_ARTICLE.search(before) is not None
     return is_date and _NOTHING_COUNTED.match(text, value.end) is not None
 
 
@@ -251,7 +253,7 @@ def read_place(outline: Outline, value: Value, index: RecordIndex, turn: int | N
         return value
     digits = value.text[1:]
     number = value._replace(kind="number", text=digits, readings=(int(digits) * SCALE,))
-    said = outline.text[slice(*outline.sentence_at(value.start))]
+    said = outline.text[slice(*outline.near(value, outline.sentence_at(value.start)))]
     is_named = any(
         isinstance(one.value, str) and len(one.value) > 2 and one.value in said
         for field in index.stating(number, turn)[:MOST_PLACES]

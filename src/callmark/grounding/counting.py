@@ -143,7 +143,7 @@ class CountedThings:
         turn = self._turn_at(value.start)
         lists = self._lists_called(nouns, turn)
         after = self._text[value.end : min(sentence[1], value.end + 30)]
-        if not lists or _EACH.search(after):
+        if not lists or not value.readings or _EACH.search(after):
             return ""
         stated = value.readings[0] // SCALE
         most = max(lists, key=lambda series: len(series.items))

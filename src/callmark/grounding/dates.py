@@ -66,6 +66,11 @@ def moment_keys(moment: Moment) -> list[tuple[int | None, ...]]:
     return keys or [()]
 
 
+def minute_key(key: tuple[int | None, ...], moment: Moment) -> tuple[int | None, ...]:
+    """Where many have that key: what has this hour and minute besides."""
+    return *key, moment.hour, moment.minute or 0
+
+
 class FoundMoment(Frozen, frozen=True):
     start: int
     end: int

@@ -392,7 +392,7 @@ def _claims_in(outline: Outline, clause: Span, sentence: Span, can_write: bool) 
         kind = None if is_unsaid else _meant(found, text, clause)
         if kind is not None:
             is_active = is_active or found.lastgroup == "active"
-            is_ours = can_write or found.lastgroup == "active" or _OURS.search(text, *sentence)
+            is_ours = can_write or found.lastgroup == "active" or outline.says(_OURS, sentence)
             if not is_ours:
                 continue
             verb = found[found.lastgroup or 0]

@@ -190,7 +190,8 @@ _EDGE = re.compile(
 
 def _is_table(record: ResultRecord) -> bool:
     """`{economy: 120, business: 240}`: every key names another kind of one thing."""
-    return len(record.fields) > 1 and all(one.number is not None for one in record.fields)
+    fields = record.fields[:MOST_FIELDS]
+    return len(fields) > 1 and all(one.number is not None for one in fields)
 
 
 # `16.0¢/kWh` says nothing of `kwh`.
@@ -280,11 +281,11 @@ def _find_other(
     if own <= also:  # it is named itself; nearly always
         return None
     best: list[NamedField] = []
-    most = 0
+    most, is_table = 0, _is_table(scope)
     for other in beside(field):
         words = words_of(other, scope)
         telling = words - own
-        if not telling and _is_table(scope):  # `economy` is no `basic_economy`
+        if not telling and is_table:  # `economy` is no `basic_economy`
             telling = words
         if (
             telling

@@ -129,7 +129,7 @@ class FurtherWorkings(Workings):
             return None
         half, each = half_unit(value), abs(value.readings[0])
         for whole in self._beside(value, sentence):
-            times = round(whole / each)
+            times = (2 * whole + each) // (2 * each)  # no float is as large as some numbers
             if not 2 <= times <= MOST_TIMES or abs(whole - times * each) > times * half:
                 continue
             scaled = times * SCALE

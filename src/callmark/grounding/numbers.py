@@ -22,6 +22,8 @@ SCALE: int = 10**SCALE_DIGITS
 TOLERANCE: int = SCALE // 10**6
 MAX_DIGITS = 4000  # longer runs are no numbers that anybody states; int() of them is slow
 
+MOST_BITS = 13_000  # of an integer: Python writes none with more than 4,300 digits
+
 SPACES = "\u00a0\u202f\u2009"
 APOSTROPHES = "'’"
 _ENGLISH = re.compile(r"(?:\d+|[1-9]\d{0,2}(?:,\d{3})+)(?:\.\d+)?")
@@ -37,7 +39,9 @@ _ARABIC = str.maketrans({"٫": ".", "٬": ","})
 
 
 def decimal_text(scaled: int) -> str:
-    """As a person writes it, without needless zeros."""
+    """As a person writes it, without needless zeros; of one that nobody would, how long it is."""
+    if scaled.bit_length() > MOST_BITS:
+        return f"{'-' * (scaled < 0)}10^{scaled.bit_length() * 3 // 10 - SCALE_DIGITS}"
     whole, rest = divmod(abs(scaled), SCALE)
     text = f"{whole}.{rest:012d}".rstrip("0").rstrip(".")
     return f"-{text}" if scaled < 0 else text
@@ -414,6 +418,9 @@ def _place(text: str) -> tuple[list[int], list[int]]:
     return [one.start() for one in found], [one.end() for one in found]
 
 
+MOST_TIMES = 1000  # nobody says `a thousand thousand`
+
+
 class _Tokens(NamedTuple):
     """The words of a text, in lower case, and where they stand in it."""
 
@@ -435,8 +442,10 @@ def _number_at(
     words = tokens.words
     while stop < len(words) and (stop == at or tokens.is_joined(stop)):
         word = words[stop]
-        if word in times and (current is not None or stop == at):
-            factor = times[word]
+        factor = times.get(word)
+        if factor is not None and (current is not None or stop == at):
+            if current is not None and current >= MOST_TIMES:
+                break  # `twenty hundred hundred`
             current = (1 if current is None else current) * factor
             if factor == 1000:
                 total, current = total + current, 0

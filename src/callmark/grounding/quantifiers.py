@@ -20,6 +20,7 @@ from callmark.grounding.text import NUMBER_WORDS, SIGNS, Frozen, once
 from callmark.grounding.values import Value
 
 MOST_ROWS = 40
+MOST_DIGITS = 15  # of what counts anything
 _ALL = frozenset("all both each every neither none".split())
 _SOME_ONLY = re.compile(
     r"\b(?:except|but|other|others|rest|remaining|apart|besides|almost|nearly|not\s+(?:all|both)"
@@ -34,12 +35,17 @@ _BETWEEN = re.compile(r"[\s,*_(\"”“]*(?:(?:and|&|as\swell\sas|nor)\s+)?(?:th
 _ONLY = re.compile(r"\bonly\s+(?:the\s+)?[*_\"“]*$", re.IGNORECASE)
 
 
+@lru_cache(maxsize=1)  # asked of every key that one clause names
+def _is_of_some(text: str, clause: Span) -> bool:
+    return _SOME_ONLY.search(text, *clause) is not None
+
+
 def find_exception(
     key: PolarKey, words: ClauseWords, clause: Span, binder: Binder, *, asserted: bool
 ) -> Polar | None:
     """The field that is not as the clause says of all of them; else one that is, if it speaks of
     several. None: it speaks of nothing that could be told."""
-    if len(key.rows) > MOST_ROWS or _SOME_ONLY.search(words.text, *clause):
+    if len(key.rows) > MOST_ROWS or _is_of_some(words.text, clause):
         return None
     rows = _coordinated(key, words, clause, binder) or _quantified(key, words, binder)
     wrong = [row for row in rows if row.state is not asserted and row.state is not None]
@@ -317,16 +323,17 @@ class Amounts:
                 continue
             for clause in outline.clauses(sentence):
                 if _is_in(places, clause) and _is_in(told, clause):
-                    yield from self._said_in_clause(outline.text, sentence, clause, binder)
+                    yield from self._said_in_clause(outline, sentence, clause, binder)
 
     def _said_in_clause(
-        self, text: str, sentence: Span, clause: Span, binder: Binder
+        self, outline: Outline, sentence: Span, clause: Span, binder: Binder
     ) -> Iterator[AmountClause]:
-        if _NOT_SAID.search(text, *clause) or _WAIVED.search(text, *sentence):
+        text = outline.text
+        if _NOT_SAID.search(text, *clause) or outline.says(_WAIVED, sentence):
             return
         tokens = tokens_of(text, clause)
         denies = any(one.word in ("not", "no") or one.word.endswith("n't") for one in tokens)
-        is_priced = _PRICE.search(text, *sentence) is not None
+        is_priced = outline.says(_PRICE, sentence)
         for at, token in enumerate(tokens):
             rows = self._rows_of(token.word)
             if rows is None:
@@ -453,7 +460,9 @@ def _come_to(records: Sequence[ResultRecord], number: int) -> bool:
 
 
 def _number_of(word: str) -> int | None:
-    return int(word) if word.isdecimal() else NUMBER_WORDS.get(word)
+    if word.isdecimal():
+        return int(word) if len(word) <= MOST_DIGITS else None
+    return NUMBER_WORDS.get(word)
 
 
 def _first_count(text: str, line: OutlineLine) -> int:

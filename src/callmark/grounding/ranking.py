@@ -18,7 +18,7 @@ from callmark.grounding.record_tree import (
     ResultRecord,
     key_words,
 )
-from callmark.grounding.spans import Outline, Span
+from callmark.grounding.spans import WIDE, Outline, Span
 from callmark.grounding.text import SIGNS, find_at, number_in_words, place_words
 from callmark.grounding.values import Value
 
@@ -358,7 +358,8 @@ class Ranks:
         subject = binder.subject_of(place, sentence)
         if subject is None or subject.inherited:
             return ()
-        if subject.distant and not _IT.search(binder.text, sentence[0], place.start):
+        start = max(sentence[0], place.start - WIDE)
+        if subject.distant and not _IT.search(binder.text, start, place.start):
             return ()
         ranked = [one for one in subject.records if one.number in self._groups]
         records = [one for one in ranked if one.counts_for(turn)]

@@ -18,6 +18,7 @@ import snowballstemmer  # type: ignore[import-untyped]
 from callmark.grounding.dates import (
     LEAST_EPOCH,
     Moment,
+    minute_key,
     moment_keys,
     moments_elsewhere,
     moments_of_epoch,
@@ -504,9 +505,8 @@ class RecordIndex:
             found = self.moments.setdefault(key, [])
             if len(found) < MAX_CANDIDATES:
                 found.append((moment, field))
-                if len(key) == 3:  # a time of day: most are asked for with their minute
-                    at = (*key, moment.minute or 0)
-                    self._minutes.setdefault(at, []).append((moment, field))
+                if moment.hour is not None:  # most are asked for with their minute
+                    self._minutes.setdefault(minute_key(key, moment), []).append((moment, field))
 
     def stating(self, value: Value, turn: int | None, *, echoes: bool = False) -> list[Field]:
         """The leaves that state this value, echoes of arguments left out unless asked for."""
@@ -544,8 +544,8 @@ class RecordIndex:
         if moment.groundable:
             key = moment_keys(moment)[0]
             found = self.moments.get(key, ())
-            if not moment.has_day and moment.minute is not None:
-                found = self._minutes.get((*key, moment.minute), ())
+            if moment.hour is not None and moment.minute is not None:
+                found = self._minutes.get(minute_key(key, moment), ())
             for other, field in found:
                 if moment.agrees(other):
                     yield field
@@ -558,9 +558,9 @@ class RecordIndex:
     def weekdays_of(self, value: Value) -> frozenset[int]:
         """Of the dates that have this day of the month, or this time."""
         if value.text.isdecimal():
-            return self._weekdays_by_day.get(int(value.text), frozenset())
+            return self._weekdays_by_day.get(int(value.text[:3]), frozenset())  # no day has more
         moment = value.moments[0] if value.moments else Moment()
-        known = self._minutes.get((moment.hour, None, None, moment.minute), ())
+        known = self._minutes.get((moment.hour, None, None, moment.hour, moment.minute), ())
         found = {one.weekday for one, _ in known}  # opening hours have a time without a date
         is_clear = None not in found and len(known) <= FEW_TIMES
         return frozenset(day for day in found if is_clear and day is not None)

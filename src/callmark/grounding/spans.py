@@ -213,8 +213,9 @@ _LIST_MARK = re.compile(r"(?:[-*•‣–+]|\(?\d{1,3}[.)])\s")
 _HEADING = re.compile(r"#{1,6}\s|\*\*[^*]+\*\*:?$|__[^_]+__:?$")
 # Where a new predicate begins, whose negation is its own.
 _TURN = r"(?=[bhatwe])(?:but|however|although|though|whereas|while|except)\b"
+# It is looked for where a run of blanks begins, or each of them would read the rest of the run.
 _BREAK = re.compile(
-    rf"[;(),\s](?:(?<=[;()])|(?<=\s)(?:[-–—]\s|\s*{_TURN})|(?<=,)\s+(?:{_TURN}"
+    rf"[;(),\s](?:(?<=[;()])|(?<=\s)(?:[-–—]\s|(?:(?<!\s\s)|(?<=[-–—]\s\s))\s*+{_TURN})|(?<=,)\s+(?:{_TURN}"
     r"|(?=(?:and\s+)?(?:there|it|they|which|who|the|this|these|you|we|i|he|she)\b"
     r"(?!\s+(?:and|or)\b))))",
     re.IGNORECASE,
@@ -231,6 +232,7 @@ _FORMULA = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 _FRAMED = re.compile(r"\\boxed\{\\?[-$]?$")
+_BAR = re.compile(r"\|")
 _QUESTION = re.compile(r"[?？؟]")
 _PROPOSED = re.compile(
     r"\b(?:would you like|do you want|shall i|should i|may i|can you|could you|please|let me know"
@@ -312,6 +314,7 @@ class Outline:
         self._clauses: dict[Span, list[Span]] = {}
         self._proposed: dict[Span, bool] = {}
         self._changes: dict[Span, bool] = {}
+        self._said: dict[tuple[re.Pattern[str], Span], bool] = {}
 
     @once
     def _lower(self) -> str:
@@ -367,6 +370,13 @@ class Outline:
             if bits[at] & cue.bit:
                 return cue.pattern.search(self.text, places[at], end) is not None
         return False
+
+    def says(self, pattern: re.Pattern[str], span: Span) -> bool:
+        """The same of any pattern, remembered: all values of a long sentence may ask."""
+        found = self._said.get((pattern, span))
+        if found is None:
+            found = self._said[pattern, span] = pattern.search(self.text, *span) is not None
+        return found
 
     def sentence_at(self, position: int) -> Span:
         at = bisect_right(self._sentence_starts, position) - 1
@@ -436,6 +446,14 @@ class Outline:
             end = line.end
         return heads
 
+    def column_of(self, line: OutlineLine, position: int) -> int:
+        """How many bars of a table stand before it in its line."""
+        return bisect_left(self._bars, position) - bisect_left(self._bars, line.start)
+
+    @once
+    def _bars(self) -> list[int]:
+        return [found.start() for found in _BAR.finditer(self.text)]
+
     def lines_after(self, line: OutlineLine) -> Iterator[OutlineLine]:
         """Those beside it that follow, under the same heads."""
         at = bisect_right(self._line_starts, line.start)
@@ -467,16 +485,16 @@ class Outline:
         if found is None:
             found = self._proposed[sentence] = _QUESTION.match(
                 self.text, sentence[1]
-            ) is not None or self._proposes(sentence)
+            ) is not None or self._proposes(_PROPOSED, *sentence)
         return found
 
-    def _proposes(self, sentence: Span) -> bool:
+    def _proposes(self, pattern: re.Pattern[str], start: int, end: int) -> bool:
         places = self._proposing
         if places is None:
-            return _PROPOSED.search(self.text, *sentence) is not None
-        first = bisect_left(places, sentence[0])
-        last = bisect_left(places, sentence[1], lo=first)
-        return any(_PROPOSED.match(self.text, at, sentence[1]) for at in places[first:last])
+            return pattern.search(self.text, start, end) is not None
+        first = bisect_left(places, start)
+        last = bisect_left(places, end, lo=first)
+        return any(pattern.match(self.text, at, end) for at in places[first:last])
 
     @once
     def _proposing(self) -> list[int] | None:
@@ -490,9 +508,8 @@ class Outline:
         """The same of one value: in a question, or after the words of an offer in its clause."""
         end = self.sentence_at(value.start)[1]
         start = max(self.clause_at(value.start)[0], value.start - WIDE)
-        return (
-            _QUESTION.match(self.text, end) is not None
-            or _OFFERED.search(self.text, start, value.start) is not None
+        return _QUESTION.match(self.text, end) is not None or self._proposes(
+            _OFFERED, start, value.start
         )
 
 

@@ -287,10 +287,10 @@ class StateFields:
         ]
         if not rows:
             return None
-        clause = outline.clause_at(found.start())
+        place = Value(found.start(), found.end(), "quote", "")
+        clause = outline.near(place, outline.clause_at(found.start()))
         if _MANY_ARE.search(outline.text, clause[0], found.start()):
             return None  # `16 departures were scheduled`, of which one was cancelled
-        place = Value(found.start(), found.end(), "quote", "")
         named = _named_in(outline.text, clause, rows)
         meant = named or rows
         if not named and _DEED_NOUN.search(outline.text, *clause):
@@ -523,7 +523,7 @@ class KindFields:
             lengths = sorted(self._lengths[words[at]], reverse=True) if at >= end else ()
             for length in lengths:
                 fields = self._fields.get(tuple(words[at : at + length]))
-                if fields:
+                if fields and at + length <= len(words):
                     end = at + length
                     yield placed.starts[at], placed.end_of(end - 1), fields
                     break

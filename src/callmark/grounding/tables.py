@@ -98,7 +98,7 @@ def _rows_of(lines: Sequence[str]) -> list[dict[str, str]]:
                 for line in filled
                 if not _RULED.fullmatch(line)
             ]
-            head = cells[0]
-            if all(len(row) == len(head) for row in cells) and len(set(head)) == len(head):
+            head = cells[0] if cells else []  # a rule and bars alone are no rows
+            if head and all(len(row) == len(head) for row in cells) and len(set(head)) == len(head):
                 return [dict(zip(head, row, strict=True)) for row in cells[1:]]
     return []

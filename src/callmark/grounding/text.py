@@ -693,6 +693,6 @@ def find_at(pattern: re.Pattern[str], text: str, places: Iterable[int]) -> Itera
 
 
 def number_in_words(word: str | None) -> int | None:
-    if not word:
+    if not word or len(word) > LONG_TOLD:  # nobody counts so many
         return None
     return int(word) if word.isdecimal() else NUMBER_WORDS.get(fold(word))

@@ -311,7 +311,7 @@ class Workings:
 
     def _rest_of_hundred(self, value: Value, sentence: Span) -> Worked | None:
         """`the other 95%`, after shares of 4% and 1%."""
-        if _THE_REST.search(self.text, sentence[0], value.start) is None:
+        if _THE_REST.search(self.text, max(sentence[0], value.start - WIDE), value.start) is None:
             return None
         so_far = 0
         for one in reversed([one for one in self.stated[-BESIDE:] if one.form.percent]):
@@ -465,7 +465,7 @@ class Workings:
             line = self.outline.line_at(value.start)
             head = self.outline.table_head(line)
             if head is not None:
-                column = self.text.count("|", line.start, value.start)
+                column = self.outline.column_of(line, value.start)
                 key = (head.start, column, "")
             elif line.level:
                 key = (line.heads[-1][0] if line.heads else -1, -1, value.unit)
@@ -525,7 +525,7 @@ class Workings:
             return None
         line = self.outline.line_at(value.start)
         around = [self.outline.near(value, line.span), *line.heads[-1:]]
-        wide = " ".join(self.text[start:end] for start, end in around)
+        wide = " ".join(self.text[start : min(end, start + 3 * WIDE)] for start, end in around)
         words = {stem(word) for word in _WORD.findall(wide)}
         cues = self._cues(value, sentence)
         for one in found:

@@ -180,12 +180,18 @@ def encode_json(value: Json) -> bytes:
 
 def plain(record: object) -> Json:
     """A record as plain JSON values: dicts and lists, no tuples."""
-    return _decode(msgspec.json.encode(record))
+    try:
+        return _decode(msgspec.json.encode(record))
+    except UnicodeEncodeError:  # names of lone surrogates, in calls that nobody read from a file
+        return replace_surrogates(msgspec.to_builtins(record))
 
 
 def plain_object(record: msgspec.Struct | Mapping[str, Json]) -> dict[str, Json]:
     """The same of one that is an object in JSON."""
-    return _decode_object(msgspec.json.encode(record))
+    try:
+        return _decode_object(msgspec.json.encode(record))
+    except UnicodeEncodeError:
+        return want_object(plain(record))
 
 
 class JsonRecord(msgspec.Struct, frozen=True):

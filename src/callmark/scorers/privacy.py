@@ -49,13 +49,19 @@ def check(
     `known` are the texts that the model was shown (a callable is called only if needed);
     `allowlist` comes on top of the default one."""
     shown = _Known(known)
-    findings = _findings_in_answer(answer, shown, locale) if _may_be_personal(answer) else []
+    told = [("", answer), *(one for value in arguments for one in labelled_texts(value))]
+    hits = {
+        (label, text): find_pii(text, locale=locale, label=label) if _may_be_personal(text) else ()
+        for label, text in told
+    }
+    shown.expect((hit, text[hit.start : hit.end]) for (_, text), of in hits.items() for hit in of)
+    findings = _findings_in_answer(answer, hits["", answer], shown)
     invented: dict[str, None] = {}
     _note_invented(answer, allowlist, shown, invented)
     for index, value in enumerate(arguments):
         for label, text in labelled_texts(value):
-            if _may_be_personal(text) and (hits := find_pii(text, locale=locale, label=label)):
-                findings += _findings_in_argument(text, label, hits, index, shown)
+            if hits[label, text]:
+                findings += _findings_in_argument(text, label, hits[label, text], index, shown)
             _note_invented(text, allowlist, shown, invented)
     breached = any(
         finding.severity in _BREACHES and (echo_denied or not finding.echoed)
@@ -136,8 +142,9 @@ def _may_be_personal(text: str) -> bool:
     return not text.isascii() or text.count(".") > 2 or _HARMLESS.fullmatch(text) is None
 
 
-def _findings_in_answer(answer: str, known: _Known, locale: str | None) -> list[PrivacyFinding]:
-    hits = find_pii(answer, locale=locale)
+def _findings_in_answer(
+    answer: str, hits: tuple[PiiHit, ...], known: _Known
+) -> list[PrivacyFinding]:
     findings: list[PrivacyFinding] = []
     position = offset = 0
     for hit, severity in zip(hits, severities(answer, hits), strict=True):
@@ -165,6 +172,22 @@ _NOT_DIGIT = re.compile(r"[^0-9]")
 _TRUNK_PREFIX = re.compile(r"\A(?:001|00|0|1)")
 _LONG_NUMBER = 9
 _MANY = 32
+# Something that each of a kind holds, and few other words do.
+_ANCHORS = {
+    "email": re.compile("@"),
+    "uuid": re.compile("-"),
+    "ip": re.compile("[.:]"),
+    "iban": re.compile(r"[a-z]{2}(?=[0-9]{2})"),
+}
+_PREFIX = 4  # digits
+_PLAIN_HOST = re.compile(r"[a-z0-9]+(?:[.-][a-z0-9]+)*")
+_HOST_RUN = re.compile(r"[a-z0-9.-]+")
+_HOST_BREAK = re.compile(r"[.-]{2,}")
+_WWW = re.compile(r"www\.")
+_LONGEST_HOST = 256
+_DIGIT = re.compile(r"[0-9]")
+_GROUPS = re.compile(r"[0-9]+(?:[ \-()./]{1,3}[0-9]+)*")
+_GROUP = re.compile(r"[0-9]+")
 
 
 class _Known:
@@ -172,7 +195,49 @@ class _Known:
 
     def __init__(self, texts: KnownTexts) -> None:
         self._texts = texts
-        self._asked = 0
+        self._asked = self._hosts_asked = 0
+        self._wanted: dict[str, set[str]] = {}
+
+    def expect(self, hits: Iterable[tuple[PiiHit, str]]) -> None:
+        """What will be looked up. To look for many of them one after the other would be to read
+        what was shown as many times, so that it is read once for all."""
+        listed = list(hits)
+        for hit, said in listed if len(listed) > _MANY else ():
+            folded = fold_characters(said).text.casefold()
+            kind = hit.kind if hit.kind in _ANCHORS else "digits"
+            wanted = self._wanted.setdefault(kind, set())
+            if kind == "digits":
+                wanted.update(one for one in _dial(hit.kind, folded) if len(one) >= _PREFIX)
+                continue
+            value = _SQUEEZED_OUT.sub("", folded) if kind == "iban" else folded
+            if _ANCHORS[kind].search(value):
+                wanted.add(value)
+
+    @once
+    def _present(self) -> dict[str, frozenset[str]]:
+        """Of what was wanted, by its kind, all that stands anywhere."""
+        return {
+            kind: (
+                _digits_present(wanted, self._digits)
+                if kind == "digits"
+                else _find_present(
+                    wanted, self._squeezed if kind == "iban" else self._folded, _ANCHORS[kind]
+                )
+            )
+            for kind, wanted in self._wanted.items()
+        }
+
+    @once
+    def _standing(self) -> frozenset[str]:
+        """The short ones among the wanted digits that stand by themselves."""
+        wanted = self._wanted.get("digits", set())
+        return frozenset(
+            digits for run in _GROUPS.findall(self._folded) for digits in _joined(run) & wanted
+        )
+
+    def _is_absent(self, kind: str, value: str) -> bool:
+        wanted = self._wanted.get(kind)
+        return wanted is not None and value in wanted and value not in self._present[kind]
 
     @once
     def _text(self) -> str:
@@ -208,6 +273,8 @@ class _Known:
         match KINDS[hit.kind].comparison:
             case "text":
                 self._asked += 1
+                if self._is_absent(hit.kind, folded):
+                    return False
                 # Reading what was shown costs more than a search, and less than many of them.
                 if self._asked > _MANY and folded in self._values:
                     return True
@@ -216,24 +283,88 @@ class _Known:
                 # glued to something: then what the finder makes of it counts
                 return folded in self._folded and folded in self._values
             case "squeezed":
-                return _SQUEEZED_OUT.sub("", folded) in self._squeezed
+                squeezed = _SQUEEZED_OUT.sub("", folded)
+                return not self._is_absent(hit.kind, squeezed) and squeezed in self._squeezed
             case "digits":
                 return any(map(self._has_digits, _dial(hit.kind, folded)))
 
     def _has_digits(self, digits: str) -> bool:
         """Short ones have to stand by themselves: any seven digits are part of some longer id."""
+        if digits in self._wanted.get("digits", ()):
+            known = self._present["digits"] if len(digits) >= _LONG_NUMBER else self._standing
+            return digits in known
         if digits not in self._digits or len(digits) >= _LONG_NUMBER:
             return digits in self._digits
         apart = r"[ \-()./]{0,3}".join(digits)
         return re.search(rf"(?<![0-9]){apart}(?![0-9])", self._folded) is not None
 
     def names_host(self, host: str) -> bool:
-        forms = _spellings(host.casefold())
-        return any(_stands_in(form, self._written, _HOST_TIES) for form in forms)
+        return any(map(self._names, _spellings(host.casefold())))
+
+    def _names(self, form: str) -> bool:
+        self._hosts_asked += 1
+        is_plain = len(form) < _LONGEST_HOST and _PLAIN_HOST.fullmatch(form) is not None
+        if is_plain and self._hosts_asked > _MANY:
+            certain, possible = self._hosts
+            if form in certain or form not in possible:
+                return form in certain
+        return _stands_in(form, self._written, _HOST_TIES)
+
+    @once
+    def _hosts(self) -> tuple[set[str], set[str]]:
+        """The plain hosts that stand by themselves, and all that may: where one can begin and end
+        was read once."""
+        certain, possible = set(), set()
+        text = self._written
+        for run in _HOST_RUN.finditer(text):
+            parts = [part.strip("-.") for part in _HOST_BREAK.split(run[0])]
+            beyond = text[run.start() - 1 : run.start()] + text[run.end() : run.end() + 1]
+            if (
+                len(parts) == 1
+                and "www." not in run[0]
+                and not any(char.isalnum() or char in "_@\\" for char in beyond)
+            ):
+                certain.update(parts)
+            for part in parts:
+                possible |= {part, part[1:]}  # `\nexample.com`
+                end = part[-_LONGEST_HOST:]
+                possible.update(end[www.end() :] for www in _WWW.finditer(end))
+        return certain, possible
 
     def names_id_of(self, url: str) -> bool:
         identifier = resolved_id(url)
         return identifier is not None and stands_in(identifier, self._written)
+
+
+def _find_present(wanted: set[str], text: str, anchor: re.Pattern[str]) -> frozenset[str]:
+    """Which of them stand in the text, each by the first anchor in it."""
+    shapes = {(found.start(), len(one)) for one in wanted if (found := anchor.search(one))}
+    found_at = (place.start() for place in anchor.finditer(text))
+    pieces = (text[at - off : at - off + n] for at in found_at for off, n in shapes if at >= off)
+    return frozenset(wanted.intersection(pieces))
+
+
+def _digits_present(wanted: set[str], text: str) -> frozenset[str]:
+    lengths: dict[str, set[int]] = {}
+    for one in wanted:
+        lengths.setdefault(one[:_PREFIX], set()).add(len(one))
+    places = (place.start() for place in _DIGIT.finditer(text))
+    begun = ((at, lengths.get(text[at : at + _PREFIX], ())) for at in places)
+    return frozenset(wanted.intersection(text[at : at + n] for at, known in begun for n in known))
+
+
+def _joined(run: str) -> set[str]:
+    """What groups of digits are together, each with those after it, as far as it is short."""
+    groups = _GROUP.findall(run)
+    joined: set[str] = set()
+    for first in range(len(groups)):
+        digits = ""
+        for group in groups[first : first + _LONG_NUMBER]:
+            digits += group
+            if len(digits) >= _LONG_NUMBER:
+                break
+            joined.add(digits)
+    return joined
 
 
 def _dial(kind: str, value: str) -> tuple[str, ...]:

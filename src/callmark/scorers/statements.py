@@ -585,6 +585,7 @@ def _told_states(reading: TrialReading) -> Tells:
     the key of `amount_refunded: 299`. Everything was created and updated some day."""
     states: dict[str, list[Field]] = {}
     names: set[str] = set()
+    said_in: dict[Span, set[str]] = {}
 
     def tells(word: str, sentence: Span) -> bool:
         if not names:
@@ -599,7 +600,10 @@ def _told_states(reading: TrialReading) -> Tells:
                     for one in set(key_stems(field.key)) - _OF_ANYTHING:
                         states.setdefault(one, []).append(field)
         turn = reading.turn_at(sentence[0])
-        said = {identifier_key(one) for one in _CODE.findall(reading.text, *sentence)} & names
+        said = said_in.get(sentence)
+        if said is None:
+            codes = _CODE.findall(reading.text, *sentence)
+            said = said_in[sentence] = names.intersection(map(identifier_key, codes))
         return any(
             field.counts_for(turn)
             and (not said or any(identifier_key(one) in said for one in field.record.names))

@@ -15,6 +15,8 @@ QUICK = {
     "quotations that are alike": 60,
     "texts that begin alike": 60,
     "unsupported numbers against small lists": 40,
+    "columns that are lists": 150,
+    "numbers that are taken back": 150,
 }
 ALL = [shape for shape in shapes.SHAPES if shape.name not in QUICK]
 

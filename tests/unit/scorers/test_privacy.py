@@ -791,3 +791,38 @@ def test_hostile_text_is_read_in_linear_time(piece):
     assert all(a.end <= b.start for a, b in pairwise(hits))
     assert len(list(severities(text, hits))) == len(hits)
     judge(text, known=[text[:1000]])
+
+
+SHOWN = (
+    "Call +49 30 5550101, (212) 555-0102 or 555-0103; 15550104 is an order. Card 4111-1111-1111-1111. "
+    "IBAN: de89 3704 0044 0532 0130 00. Write to Jane@Quay.net, not to x.bob@quay.net or bob@quay.net.uk. "
+    "See 10.1.2.3 and 10.1.2.31, 550e8400-e29b-41d4-a716-446655440000, www.quay.net, a.tower.net and"
+    " https://lamp.net/x, \\ncrane.net and buoy.net@mast.net."
+)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "+49 30 5550101", "(212) 555-0102", "212-555-0102", "555-0103", "555-0104", "+49 30 5550109", CARD,
+        "4242 4242 4242 4242", IBAN, "GB29 NWBK 6016 1331 9268 19", "jane@quay.net", "bob@quay.net", "ane@quay.net", "10.1.2.3",
+        "10.1.2.4", "550E8400-E29B-41D4-A716-446655440000", "550e8400-e29b-41d4-a716-446655440001", SSN,
+    ],
+)  # fmt: skip
+def test_what_was_shown_is_told_alike_among_few_and_among_many(value):
+    """Many are looked for in one pass, a few one after the other."""
+    others = [f"someone{one}@elsewhere.net" for one in range(40)]
+    [alone] = judge(f"Call {value} now", known=(SHOWN,)).findings
+    for told in (f"Call {value} now, " + ", ".join(others), f"Call {value} now"):
+        many = judge(told, [{"q": others}], known=(SHOWN,)).findings
+        assert (many[0].kind, many[0].echoed) == (alone.kind, alone.echoed)
+
+
+@pytest.mark.parametrize(
+    "host", ["quay.net", "tower.net", "a.tower.net", "lamp.net", "crane.net", "buoy.net", "mast.net", "uay.net", "amp.net"]
+)  # fmt: skip
+def test_hosts_that_were_shown_are_told_alike_among_few_and_among_many(host):
+    url = f"https://{host}/page"
+    others = " ".join(f"https://elsewhere{one}.net/" for one in range(40))
+    alone = judge(url, known=(SHOWN,)).invented_urls
+    assert (url in judge(f"{others} {url}", known=(SHOWN,)).invented_urls) == (url in alone)
