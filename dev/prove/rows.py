@@ -154,9 +154,7 @@ def recounted(line: Result) -> dict[str, int]:
     copying, arguments = scores.copying, scores.arguments or ()
     return {
         "leaves": 0 if copying is None else copying.leaves,
-        "leaves_served": 0
-        if copying is None or copying.served is msgspec.UNSET
-        else copying.served,
+        "leaves_served": (copying and copying.served) or 0,
         "leaves_stated": 0 if copying is None else copying.stated,
         "verbatim": 0 if copying is None else copying.verbatim,
         "arguments": len(arguments),

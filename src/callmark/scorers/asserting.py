@@ -106,9 +106,10 @@ _ONE_OF = re.compile(
 _NEXT_OR = re.compile(rf"[\s.]*{_OR}\b[\s:,]*(?:[^\W\d_]+\s){{0,2}}[{SIGNS}]?(?=\d)", re.IGNORECASE)
 _MOST_BESIDE = 20
 _ITEM = r"[^\W\d_][\w’'-]*(?:\s[\w’'-]+){0,2}"
+_SHORT = r"[^\W\d_][\w’'-]*(?:\s[\w’'-]+)?"
 _LIST_AFTER = re.compile(rf"(?P<items>(?:,\s+{_ITEM}){{0,40}}),?\s+{_OR}\s+(?P<last>{_ITEM})", re.I)
 _LIST_BEFORE = re.compile(
-    rf"(?P<items>(?:{_ITEM},\s+){{0,40}}{_ITEM})(?:,\s+|\s+(?={_OR}\s))(?P<or>{_OR}\s+)?$",
+    rf"(?P<items>{_ITEM}(?:,\s+{_SHORT}){{0,40}})(?:,\s+|\s+(?={_OR}\s))(?P<or>{_OR}\s+)?$",
     re.IGNORECASE,
 )
 

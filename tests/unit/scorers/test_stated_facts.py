@@ -176,6 +176,7 @@ def test_names_that_are_all_served_or_required_are_stated():
     text = "It comes in red, blue or green."
     assert missing(text, ["red", "blue", "green"], sizes) == []
     assert missing(text, ["blue"], sizes) == []
+    assert missing("It has a collar, comes in white or blue, and is soft.", ["blue"], sizes) == []
 
 
 def test_a_fact_that_is_negative_itself_is_stated():
