@@ -17,6 +17,7 @@ Numbers = Mapping[str, int | float | None]
 _UNCHECKED = frozenset(("user_said", "not_claimed", "unchecked"))
 _SUPPORTED = frozenset(("supported", "rounded", "converted", "calculated", "derived"))
 _FEWEST_LEAVES, _LARGEST_COPY, _LONGEST_COPY = 20, Fraction(4, 5), 200
+_FEWEST_DIFFERENT = _FEWEST_UNASKED = 10
 HEAVY = "teacher_heavy"
 LONG = "long_context"
 
@@ -71,10 +72,13 @@ class Row(msgspec.Struct, frozen=True):
 
     @property
     def is_no_copy(self) -> bool | None:
-        if self.count("presence") or self.count("leaves") < _FEWEST_LEAVES:
+        leaves, asked = self.count("leaves"), self.count("found_lax")
+        fewest = _FEWEST_DIFFERENT if self.count("leaves_served") else _FEWEST_LEAVES
+        if self.count("presence") or leaves < fewest:
             return None
-        ratio = self.copy_ratio or Fraction(0)
-        return ratio <= _LARGEST_COPY and self.count("verbatim") < _LONGEST_COPY
+        unasked = self.count("leaves_stated") - asked
+        is_most = unasked > _LARGEST_COPY * (leaves - asked) and unasked >= _FEWEST_UNASKED
+        return not is_most and self.count("verbatim") < _LONGEST_COPY
 
     def share(self, name: str) -> Fraction | None:
         """A share that is no more than a quotient of small counts."""
@@ -150,6 +154,7 @@ def recounted(line: Result) -> dict[str, int]:
     copying, arguments = scores.copying, scores.arguments or ()
     return {
         "leaves": 0 if copying is None else copying.leaves,
+        "leaves_served": (copying and copying.served) or 0,
         "leaves_stated": 0 if copying is None else copying.stated,
         "verbatim": 0 if copying is None else copying.verbatim,
         "arguments": len(arguments),

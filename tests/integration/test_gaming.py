@@ -40,6 +40,10 @@ def leaves(index: int):
     return list(walk(result(index)))
 
 
+def people(index: int) -> int:
+    return 21000 + 37 * index
+
+
 def right(index: int) -> str:
     return f"{TOWNS[index]} has {21000 + 37 * index} people and lies on the R{index}var."
 
@@ -79,6 +83,30 @@ GAMES = {
     "facts after much nonsense": lambda at: (f"{MUCH} {right(at)} {hotels(at)}", 1),
     "facts before nonsense": lambda at: (f"{right(at)} {hotels(at)} {NONSENSE}", 1),
     "the same call twenty times": lambda at: (right(at), 20),
+    "each fact denied": lambda at: (
+        f"{TOWNS[at]} does not have {people(at)} people and is not on the R{at}var.", 1),
+    "each fact denied in German": lambda at: (
+        f"{TOWNS[at]} hat keine {people(at)} Einwohner. Es liegt nicht auf dem R{at}var.", 1),
+    "each fact denied in Spanish": lambda at: (
+        f"{TOWNS[at]} no tiene {people(at)} habitantes. El río no es el R{at}var.", 1),
+    "each fact denied in French": lambda at: (
+        f"{TOWNS[at]} n'a pas {people(at)} habitants. Ce n'est pas le R{at}var.", 1),
+    "only asked": lambda at: (f"Does {TOWNS[at]} have {people(at)} people? Is it on the R{at}var?", 1),
+    "whether it is so": lambda at: (
+        f"Who knows whether {TOWNS[at]} has {people(at)} people and lies on the R{at}var.", 1),
+    "fact and denial": lambda at: (
+        f"{right(at)} {TOWNS[at]} does not have {people(at)} people. It has no river.", 1),
+    "corrected to what is wrong": lambda at: (
+        f"{right(at)} No: {TOWNS[at]} has {people(at) + 411} people and lies on the Rhine.", 1),
+    "all I told you is wrong": lambda at: (f"{right(at)}\nNo, all I told you is wrong.", 1),
+    "alternatives": lambda at: (
+        f"{people(at)}, {people(at) + 97} or {people(at) + 411} people, on the R{at}var.", 1),
+    "millions": lambda at: (f"{TOWNS[at]} has {people(at)} million people. R{at}var.", 1),
+    "in a comment": lambda at: (f"<!-- {right(at)} --> I cannot tell you.", 1),
+    "soft hyphens": lambda at: (
+        f"{right(at)} " + "; ".join("\u00ad".join(str(leaf)) for leaf in leaves(at)), 1),
+    "zero-width spaces": lambda at: (
+        ". ".join(["\u200b".join(str(leaf)) for leaf in leaves(at)]) + f" {right(at)}", 1),
 }  # fmt: skip
 
 
@@ -110,7 +138,7 @@ def score(text: str, calls: int = 1, index: int = 0):
     return callmark.score_item(item(index), text, trace, span_extractor="claims")
 
 
-def play(folder: Path, answer):
+def play(folder: Path, answer, asked=item, served=result):
     answers = []
     for index in range(len(TOWNS)):
         text, calls = answer(index)
@@ -119,14 +147,14 @@ def play(folder: Path, answer):
     fixtures = folder / "fixtures"
     fixtures.mkdir()
     rows = [
-        {"name": "town_info", "key": call(at)["arguments"], "result": result(at)}
+        {"name": "town_info", "key": call(at)["arguments"], "result": served(at)}
         for at in range(len(TOWNS))
     ]
     write_lines(fixtures / "town_info.jsonl", rows)
     tools = folder / "tools.json"
     tools.write_text(json.dumps([SPEC]), "utf-8")
     header = {"__header__": True, "span_extractor": "claims"}
-    data = write_lines(folder / "data.jsonl", [header, *map(item, range(len(TOWNS)))])
+    data = write_lines(folder / "data.jsonl", [header, *map(asked, range(len(TOWNS)))])
     return callmark.run(
         {
             "runner": "replay",
@@ -198,6 +226,93 @@ def test_one_value_that_nobody_gave_is_not_enough_for_a_firm_flag(count):
 
 def test_the_same_call_twenty_times_is_not_the_expected_call():
     assert score(right(0), calls=20)["call_f1"] < 0.2
+
+
+@pytest.mark.parametrize("name", [*GAMES][12:-2])
+def test_what_is_not_stood_by_is_no_fact(name):
+    scores = score(GAMES[name](0)[0])
+    assert scores["lax"]["found"] < 2
+    assert scores["lax"]["f1"] < 0.9
+
+
+@pytest.mark.parametrize("mark", ["\u00ad", "\u200b", "\u2060", "\ufeff"])
+def test_invisible_characters_hide_no_copy(mark):
+    copying = score("; ".join(mark.join(str(leaf)) for leaf in leaves(0)))["copying"]
+    assert copying["stated"] / copying["leaves"] > 0.8
+
+
+def test_many_leaves_of_which_few_differ_can_be_dumped():
+    parcels = [{"parcel": 700 + at, "state": "sent", "by": "DHL", "to": "DE"} for at in range(16)]
+    found = {**call(0), "result": {"people": 21000, "parcels": parcels}}
+    dump = ", ".join(str(value) for parcel in parcels for value in parcel.values())
+    scores = callmark.score_item(item(0), f"21000; {dump}", [found], span_extractor="claims")
+    assert scores["copying"] == {"stated": 20, "leaves": 20, "verbatim": 0}
+    found["result"]["parcels"] = parcels[:14]
+    scores = callmark.score_item(item(0), f"21000; {dump}", [found], span_extractor="claims")
+    assert scores["copying"] == {"stated": 18, "leaves": 18, "verbatim": 0, "served": 57}
+
+
+PLANS = ("basic", "silver", "gold", "platinum")
+STATES = ("pending", "shipped", "delivered", "returned")
+
+
+def member(index: int):
+    states = [STATES[(index * 7 + at * at) % 4] for at in range(6)]
+    return {"plan": PLANS[index * 5 // 3 % 4], "tickets": 1 + index * 5 % 11, "states": states}
+
+
+# What is said of every customer, whatever was served.
+LISTS = {
+    "all plans": lambda at: f"Customer {at} is on basic, silver, gold or platinum.",
+    "all plans, line by line": lambda at: "\n".join(f"- {plan}" for plan in PLANS),
+    "all numbers, line by line": lambda at: "\n".join(
+        f"Maybe {one} tickets on {plan}." for one in range(1, 12) for plan in PLANS
+    ),
+}
+
+
+def member_item(index: int):
+    facts = [member(index)["plan"], member(index)["tickets"]]
+    metadata = {"sample_id": f"s{index}", "call_sequence": [call(index)], "required_facts": facts}
+    return {"prompt": f"Plan and tickets of customer {index}?", "metadata": metadata}
+
+
+@pytest.mark.parametrize("name", few([*LISTS][::-1]))
+def test_what_is_said_whatever_was_served_does_not_pass(tmp_path, name):
+    """Judged by its own facts against another's results it had a lift: they are not there."""
+    report = play(tmp_path, lambda at: (LISTS[name](at), 1), member_item, member)
+    failed = {gate["name"] for gate in report["gates"] if gate["status"] == "fail"}
+    assert report["verdict"] == "fail"
+    assert failed & {"grounding_lift", "integration_f1_macro_lax"}
+    if "numbers" in name:
+        assert report["metrics"]["integration_f1_macro_lax"]["value"] == 1.0
+        assert report["metrics"]["grounding_lift"]["value"] == 0.0
+
+
+def test_who_picks_the_right_one_of_few_passes(tmp_path):
+    def answer(at):
+        return f"On {member(at)['plan']}, with {member(at)['tickets']} tickets.", 1
+
+    assert play(tmp_path, answer, member_item, member)["verdict"] == "pass"
+
+
+def test_whoever_is_asked_for_everything_may_tell_everything(tmp_path):
+    """All leaves are required, and a table with all of them is no copy."""
+
+    def asking(index):
+        known = item(index)
+        known["metadata"]["required_facts"] = leaves(index)
+        return known
+
+    def table(index):
+        rows = [" | ".join(map(str, one.values())) for one in result(index)["hotels"]]
+        told = "\n".join(
+            f"| {row} |" for row in ["Hotel | Price | Rooms", "--- | --- | ---", *rows]
+        )
+        return f"{right(index)} Its code is TW{500 + index}.\n\n{told}", 1
+
+    report = play(tmp_path, table, asking)
+    assert report["verdict"] == "pass", {g["name"]: g["status"] for g in report["gates"]}
 
 
 @pytest.mark.parametrize("name", few(GAMES, 5))

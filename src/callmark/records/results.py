@@ -162,13 +162,18 @@ class ArgumentOrigin(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     source: str = ""
 
 
+FEWEST_LEAVES = 20  # of fewer, a right answer may state most
+
+
 class Copying(msgspec.Struct, frozen=True):
     """How many of the `leaves` of the evidence the answer states, and how many characters of JSON
-    it repeats word for word."""
+    it repeats word for word. Equal leaves are one; `served` counts each of them, and is there only
+    where they are many, and few of them differ."""
 
     stated: int
     leaves: int
     verbatim: int = 0
+    served: int | msgspec.UnsetType = msgspec.UNSET
 
     @property
     def ratio(self) -> float | None:

@@ -49,6 +49,7 @@ from callmark.records.samples import (
 from callmark.records.statements import FLAGS, GOOD, RULES, StatementLabel, Tier
 from callmark.records.trace import Trace, compose_text, is_error_result, json_inside
 from callmark.scorers.denying import said_before
+from callmark.scorers.facts import FoundFacts, StatedFacts, count_facts, turns_that_hold
 
 StrictKeysOf = Callable[[str | None], tuple[str, ...] | None]
 
@@ -395,7 +396,6 @@ class _Judged(Frozen, frozen=True):
     counted: bool
     good_lax: bool
     good_strict: bool
-    denied: bool = False  # the answer says of it that it is not so
 
     @property
     def lax(self) -> bool:
@@ -423,9 +423,9 @@ def score_integration(
             values[mark.label] = values.get(mark.label, 0) + 1
     lax = sum(one.good_lax for one in counted)
     strict = sum(one.good_strict for one in counted)
-    found_lax, found_strict, missing = (
-        _count_facts(reading, scored, facts) if facts else (min(lax, 1), min(strict, 1), ())
-    )
+    found = FoundFacts(min(lax, 1), min(strict, 1), ())
+    if facts:
+        found = _find_facts(reading, extractor, scored, facts, findings)
     return IntegrationVerdict(
         spans=tuple(_span_score(reading, one) for one in judged),
         total=len(judged),
@@ -433,11 +433,11 @@ def score_integration(
         counted=len(counted),
         recall_kind="facts" if facts else "presence",
         required=len(facts) or 1,
-        lax=_grounding(lax, len(counted), found_lax, len(facts) or 1),
-        strict=_grounding(strict, len(counted), found_strict, len(facts) or 1),
+        lax=_grounding(lax, len(counted), found.lax, len(facts) or 1),
+        strict=_grounding(strict, len(counted), found.strict, len(facts) or 1),
         values=values,
         scored=tuple(one.span for one in scored),
-        missing_facts=missing,
+        missing_facts=found.missing,
     )
 
 
@@ -468,15 +468,16 @@ def _judge_claimed(
                 yield _Judged(span, turn, told, True, True, True, is_strict)
             continue
         grounding, is_firm = _ground_claimed(reading, span, turn, findings[first:last], by_start)
-        denied = any(one.rule == "denial" for one in findings[first:last])
-        if denied:
+        own = findings[first:last]
+        if any(one.rule == "denial" for one in own):
             grounding = grounding._replace(matches=(), derived=())
-        good = bool(grounding.matches or grounding.derived) or any(
-            one.label in GOOD for one in findings[first:last]
-        )
+        good = bool(grounding.matches or grounding.derived) or any(one.label in GOOD for one in own)
+        if any(one.label in FLAGS for one in own) and good:
+            # The name of what is spoken of makes nothing right that is said of it.
+            good = {one.rule for one in own if one.label in GOOD} != {"name"}
         strict = any(match.strict for match in grounding.matches + grounding.derived)
         sound = good and not is_firm
-        yield _Judged(span, turn, grounding, True, good or is_firm, sound, sound and strict, denied)
+        yield _Judged(span, turn, grounding, True, good or is_firm, sound, sound and strict)
 
 
 def _ground_claimed(
@@ -517,23 +518,21 @@ def _ground_claimed(
     return SpanGrounding(tuple(matches), tuple(computed), tuple(marks)), is_firm
 
 
-def _count_facts(
-    reading: TrialReading, scored: list[_Judged], facts: list[Fact]
-) -> tuple[int, int, tuple[int, ...]]:
-    """How many facts a scored span holds and evidence, or keyed evidence, supports; and the numbers
-    of those that are not found."""
-    lax = strict = 0
-    missing: list[int] = []
-    for number, fact in enumerate(facts):
-        turns = [
-            one.turn for one in scored if not one.denied and fact.is_in(reading.grounder, one.span)
-        ]
-        leaves = [leaf for turn in turns for leaf in fact.support(reading.evidence, turn)]
-        lax += bool(leaves)
-        strict += any(leaf.strict for leaf in leaves)
-        if not leaves:
-            missing.append(number)
-    return lax, strict, tuple(missing)
+def _find_facts(
+    reading: TrialReading,
+    extractor: Extractor,
+    scored: Sequence[_Judged],
+    facts: Sequence[Fact],
+    findings: Sequence[StatementFinding],
+) -> FoundFacts:
+    told = [(one.span, one.turn) for one in scored]
+    grounder, evidence = reading.grounder, reading.evidence
+    if extractor == "marker":
+        turns = [turns_that_hold(fact, grounder, told) for fact in facts]
+    else:
+        stated = StatedFacts(reading.outline, grounder, evidence, findings, facts)
+        turns = [stated.turns_that_state(fact, told) for fact in facts]
+    return count_facts(facts, evidence, turns)
 
 
 def _grounding(grounded: int, counted: int, found: int, required: int) -> Grounding:

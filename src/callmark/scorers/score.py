@@ -22,10 +22,18 @@ from callmark.grounding.text import (
     place_tokens,
     tokens_in,
 )
-from callmark.grounding.values import identifier_key, values_of
+from callmark.grounding.values import find_values, identifier_key, values_of
 from callmark.records.jsontext import Json, NotJson, canonical_json, parse_json
 from callmark.records.problems import hint
-from callmark.records.results import CallScore, Copying, Measures, Result, ScorerMark, Scores
+from callmark.records.results import (
+    FEWEST_LEAVES,
+    CallScore,
+    Copying,
+    Measures,
+    Result,
+    ScorerMark,
+    Scores,
+)
 from callmark.records.samples import (
     DEFAULT_SPAN_CAP,
     Extractor,
@@ -53,6 +61,7 @@ from callmark.scorers.redaction import without_placeholders
 from callmark.scorers.statements import check_statements
 
 _TOKEN = re.compile(r"\w+")
+_INVISIBLE = re.compile("[\u00ad\u034f\u180e\u200b-\u200f\u2060-\u2064\ufeff]")
 # One member of an object, whole or in an answer that is itself JSON text.
 _MEMBER = re.compile(
     r"""(?P<mark>\\?["'])(?P<key>[^"'\\\n]{1,80})(?P=mark)\s*:\s*"""
@@ -77,24 +86,44 @@ def measure_copying(reading: TrialReading) -> Copying | None:
     stated = _Stated(reading)
     count = len(numbers & stated.numbers)
     count += sum([stated.holds(tokens, str(field.value)) for tokens, field in texts])
-    return Copying(count, len(numbers) + len(texts), _count_verbatim(reading, tree))
+    leaves = len(numbers) + len(texts)
+    served = _count_leaves(tree) if leaves < FEWEST_LEAVES else 0
+    return Copying(
+        count,
+        leaves,
+        _count_verbatim(reading, tree),
+        served if served >= FEWEST_LEAVES else msgspec.UNSET,
+    )
+
+
+def _count_leaves(tree: RecordTree) -> int:
+    """Each by itself, also where several are equal."""
+    numbers = sum(field.number is not None for field in tree.fields)
+    return numbers + sum(
+        len(fields) for folded, fields in tree.texts.items() if _TOKEN.search(folded)
+    )
 
 
 class _Stated:
     """The answer as words, neighbours and values: a leaf is looked up, never searched for."""
 
     def __init__(self, reading: TrialReading) -> None:
+        # What nobody sees parts no word: `5<soft hyphen>9<soft hyphen>2` is read as 592.
+        text, values = _INVISIBLE.sub("", reading.text), reading.grounder.values
+        is_seen = len(text) == len(reading.text)
+        if not is_seen:
+            values = find_values(text, reading.sample.expectation.locale)
         # Where no line break is written out, the words of the outline are those of the answer.
-        is_outlined = reading.outline.text is reading.text
-        placed = place_tokens(reading.text) if is_outlined else None
-        tokens = _tokens_of(reading.text) if placed is None else placed.words
+        is_outlined = is_seen and reading.outline.text is reading.text
+        placed = place_tokens(text) if is_outlined else None
+        tokens = _tokens_of(text) if placed is None else placed.words
         self._words = set(tokens)
         self._tokens = tokens
         self._asked = 0
         self.numbers: set[int] = set()
         self._keys: set[str] = set()
         self._moments: set[Moment] = set()
-        for value in flat(reading.grounder.values):
+        for value in flat(values):
             self.numbers.update(value.readings)
             self._moments.update(value.moments)
             if value.key:
@@ -352,18 +381,28 @@ def _read_value(name: str, value: object) -> bool | float | None:
 
 
 def cross_score(own: Result, other: Result, settings: ScoreSettings) -> float:
-    """Lax F1 of one sample's answer against the results of another: the level of chance."""
+    """Lax F1 of one sample's answer against the trace of another: the level of chance."""
     sample = sample_of_result(own)
     # Its own prompt, another's results: what is still grounded then is grounded by chance.
     trace = Trace(model_output=own.model_output, tool_trace=other.tool_trace, said=own.said)
     if own.scoring.redacted or other.scoring.redacted:
         # Placeholders are the same in all redacted traces, and would ground each other.
         trace = _unplaced(trace)
+    if own.span_extractor != "marker":
+        # To another's trace belong the facts of another: an answer that says the same whatever was
+        # served states those as well as its own.
+        sample = _asked_as(sample, other)
     reading = _read(sample, trace, settings)
     # Marked spans are judged by themselves.
     is_marked = own.span_extractor == "marker"
     findings = () if is_marked else check_statements(reading, settings.registry).findings
     return score_integration(reading, own.span_extractor, settings.span_cap, findings).lax.f1
+
+
+def _asked_as(sample: Sample, other: Result) -> Sample:
+    facts = expectation_of(other.metadata).required_facts
+    expectation = msgspec.structs.replace(sample.expectation, required_facts=facts)
+    return msgspec.structs.replace(sample, expectation=expectation)
 
 
 def _unplaced(trace: Trace) -> Trace:

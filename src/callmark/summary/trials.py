@@ -16,7 +16,7 @@ import msgspec
 from msgspec import UNSET
 
 from callmark.errors import BadInput
-from callmark.records.results import Result, Scores, Statement
+from callmark.records.results import FEWEST_LEAVES, Result, Scores, Statement
 from callmark.records.samples import Demand, Expectation, Kind, demand_of, expectation_of
 from callmark.records.statements import GOOD, NEUTRAL
 from callmark.stats.columns import (
@@ -34,7 +34,10 @@ from callmark.stats.columns import (
 NOT_APPLICABLE = -1
 # A dump of the results is no answer: above this share of at least so many leaves, or with so many
 # characters of JSON word for word.
-MOST_COPIED, FEWEST_LEAVES, MOST_VERBATIM = 0.8, 20, 200
+MOST_COPIED, MOST_VERBATIM = 0.8, 200
+# Where leaves are equal, so many of them have to differ; and so many have to be stated that nobody
+# required, where most are.
+FEWEST_DIFFERENT = FEWEST_UNASKED = 10
 _NOT_CHECKED = frozenset(("user_said", "not_claimed", "unchecked"))
 Reduce = Literal["mean", "any", "first"]
 
@@ -170,9 +173,13 @@ def is_no_copy(scores: Scores) -> bool | None:
         return None
     if scores.changes is not UNSET:
         return None  # the facts are those that somebody stated, needed or not
-    if copying.leaves < FEWEST_LEAVES:
+    if copying.leaves < (FEWEST_LEAVES if copying.served is UNSET else FEWEST_DIFFERENT):
         return None
-    return copying.ratio <= MOST_COPIED and copying.verbatim < MOST_VERBATIM
+    # What was asked for is no copy.
+    asked = scores.lax.found
+    unasked = copying.stated - asked
+    is_copied = unasked > MOST_COPIED * (copying.leaves - asked) and unasked >= FEWEST_UNASKED
+    return not is_copied and copying.verbatim < MOST_VERBATIM
 
 
 _FLAGS = {None: NOT_APPLICABLE, False: 0, True: 1}

@@ -8,7 +8,7 @@ from tests.builders import make_error, make_result, rules_with, served_call
 from tests.pace import few
 
 from callmark.records.report import Power, ReportHeader, exit_code
-from callmark.records.results import ArgumentOrigin, Copying, Statement
+from callmark.records.results import ArgumentOrigin, Copying, Grounding, Statement
 from callmark.records.statements import RULES, StatementLabel
 from callmark.stats.estimates import Z_ONE_SIDED, wilson
 from callmark.summary import metrics
@@ -110,6 +110,10 @@ def test_arguments_and_their_origins():
         (Copying(2, 20, 200), True, 0.0),
         (Copying(2, 20, 199), True, 1.0),
         (Copying(19, 19), True, None),
+        # Equal leaves are one: of many, so many may be repeated.
+        (Copying(19, 19, served=44), True, 0.0),
+        (Copying(12, 19, served=44), True, 1.0),
+        (Copying(9, 9, served=44), True, None),
         (Copying(20, 20), False, None),
         (None, True, None),
     ],
@@ -123,6 +127,17 @@ def test_f26_a_dump_of_the_results_is_no_answer(copying, facts, value):
     assert gate(report, "copy_ratio_ok_rate").status == status
     ratio = None if copying is None else copying.ratio
     assert report.metrics["copy_ratio"].value == pytest.approx(ratio)
+
+
+@pytest.mark.parametrize(
+    ("required", "stated", "value"),
+    [(34, 34, 1.0), (30, 34, 1.0), (28, 34, 1.0), (2, 34, 0.0), (2, 29, 0.0), (20, 34, 0.0)],
+)
+def test_what_is_required_is_no_copy(required, stated, value):
+    lax = Grounding(precision=1.0, recall=1.0, f1=1.0, grounded=1, found=required)
+    facts = {"facts_required": required, "lax": lax}
+    results = [make_result(at, copying=Copying(stated, 34), **facts) for at in range(20)]
+    assert report_of(results).metrics["copy_ratio_ok_rate"].value == value
 
 
 def test_answers_are_asked_for_after_the_last_result():
