@@ -230,7 +230,7 @@ def asks_whether(asked: str, said: str) -> bool:
 
 
 # One of them stands in all that takes something back.
-_DENYING = frozenset(
+DENYING = frozenset(
     """
     true correct right accurate real case false untrue wrong incorrect inaccurate made fictional
     fictitious invented fabricated lie lies nonsense ignore disregard believe forget deny dispute
@@ -248,7 +248,7 @@ _LONGEST_DENIAL = 200  # no denial is longer
 def find_denied(outline: Outline, talk: TurnsTaken = ONE_TURN) -> list[Span]:
     """The parts of the answer that it takes back, in its order; they may overlap."""
     found = list(_struck_out(outline, talk))
-    words = outline.words & _DENYING
+    words = outline.words & DENYING
     if words:
         near = list(around(outline, outline.places_of(words), _LONGEST_DENIAL))
         found += _taken_back(outline, near, talk)
@@ -258,7 +258,7 @@ def find_denied(outline: Outline, talk: TurnsTaken = ONE_TURN) -> list[Span]:
 
 def find_denied_clauses(outline: Outline) -> list[Span]:
     """Those of them that are a single clause: `it is not true that …`."""
-    words = outline.words & _DENYING
+    words = outline.words & DENYING
     if not words or _OF_THAT.isdisjoint(outline.words):
         return []
     near = around(outline, outline.places_of(words), _LONGEST_DENIAL)

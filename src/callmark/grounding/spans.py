@@ -13,7 +13,7 @@ from itertools import accumulate
 from callmark.errors import UsageError
 from callmark.grounding.cues import CUE_SIGNS, Cue, cued_by
 from callmark.grounding.dates import may_go_on_with
-from callmark.grounding.denials import ONE_TURN, TurnsTaken, find_denied
+from callmark.grounding.denials import DENYING, ONE_TURN, TurnsTaken, find_denied
 from callmark.grounding.text import (
     ABBREVIATIONS,
     BEFORE_DIGITS,
@@ -273,6 +273,7 @@ _CHANGE = Cue(
     " versus vs compared differen*",
     "-> → ➝",
 )
+_NEGATING = frozenset("not nicht no pas".split())
 TOLD_CHANGE = Cue(
     r"\b(?:instead|chang\w+|swap\w*|updat\w+|mov(?:e|ed|ing)|exchang\w+|replac\w+|originally"
     r"|previous\w*|versus|vs|compared|differen\w+|than|down from|up from)\b|->|→|➝",
@@ -384,11 +385,18 @@ class Outline:
 
     @once
     def _denied(self) -> list[Span]:
+        if DENYING.isdisjoint(self.words) and "~~" not in self.text:
+            return []
         return find_denied(self, self._talk)
 
     @once
     def _denied_ends(self) -> list[int]:
         return list(accumulate((end for _, end in self._denied), max))
+
+    @property
+    def may_deny(self) -> bool:
+        """Is there a word for no in it?"""
+        return not _NEGATING.isdisjoint(self.words) or "n't" in self.text or "n’t" in self.text
 
     @property
     def takes_back(self) -> bool:

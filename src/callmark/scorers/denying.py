@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from callmark.grounding.checking import StatementFinding
 from callmark.grounding.denials import (
-    TurnsTaken,
     asks_whether,
     find_denied_clauses,
     is_denied_value,
@@ -23,15 +22,6 @@ FEWEST_WORDS = 3  # of a text of a result that is denied as a whole
 _OF_CLAUSES = frozenset(
     ("polarity", "deed", "hours", "state", "rank")
 )  # whose negations are part of them
-
-
-def said_before(said: Sequence[tuple[str, int]], turns: tuple[Span, ...]) -> TurnsTaken:
-    """With what the user said last before each turn, of texts and the number of turns before."""
-    at = {turn: text for text, turn in said}
-    asked = [""]
-    for turn in range(len(turns)):
-        asked.append(at.get(turn, asked[-1]))
-    return TurnsTaken(turns, tuple(asked[1:]))
 
 
 def deny(

@@ -11,6 +11,7 @@ from math import inf
 from typing import Literal, NamedTuple
 
 from callmark.grounding.checking import StatementFinding
+from callmark.grounding.denials import TurnsTaken
 from callmark.grounding.evidence import Evidence, Served
 from callmark.grounding.ground import Fact, fact_of
 from callmark.grounding.match import (
@@ -48,7 +49,6 @@ from callmark.records.samples import (
 )
 from callmark.records.statements import FLAGS, GOOD, RULES, StatementLabel, Tier
 from callmark.records.trace import Trace, compose_text, is_error_result, json_inside
-from callmark.scorers.denying import said_before
 from callmark.scorers.facts import FoundFacts, StatedFacts, count_facts, turns_that_hold
 
 StrictKeysOf = Callable[[str | None], tuple[str, ...] | None]
@@ -178,7 +178,7 @@ class TrialReading:
 
     @once
     def outline(self) -> Outline:
-        return Outline(self.text, said_before(self.asked, self._turns or ((0, len(self.text)),)))
+        return Outline(self.text, _taken(self.asked, self._turns or ((0, len(self.text)),)))
 
     @once
     def asked(self) -> list[tuple[str, int]]:
@@ -205,11 +205,7 @@ class TrialReading:
 
     @once
     def questions(self) -> list[Utterance]:
-        """What the user said, in turn; of what the prompt holds the last."""
-        prompt = self.sample.prompt
-        turns = [] if isinstance(prompt, str) else [one for one in prompt if one["role"] == "user"]
-        text = prompt if isinstance(prompt, str) else "".join(map(message_text, turns[-1:]))
-        return [Utterance(0, text), *(Utterance(one.turn, one.text) for one in self.trace.said)]
+        return [Utterance(turn, text) for text, turn in self.asked]
 
     @once
     def told_words(self) -> ToldWords:
@@ -346,6 +342,15 @@ def done_in_prompt(prompt: str | list[dict[str, Json]]) -> Iterator[str]:
             name = names.get(str(message.get("tool_call_id")))
             if name is not None:
                 yield name
+
+
+def _taken(said: Sequence[tuple[str, int]], turns: tuple[Span, ...]) -> TurnsTaken:
+    """With what the user said last before each turn, of texts and the number of turns before."""
+    at = {turn: text for text, turn in said}
+    asked = [""]
+    for turn in range(len(turns)):
+        asked.append(at.get(turn, asked[-1]))
+    return TurnsTaken(turns, tuple(asked[1:]))
 
 
 def _utterances(sample: Sample, trace: Trace) -> Iterator[Utterance]:

@@ -147,7 +147,7 @@ def _findings_in_answer(
 ) -> list[PrivacyFinding]:
     findings: list[PrivacyFinding] = []
     position = offset = 0
-    for hit, severity in zip(hits, severities(answer, hits), strict=True):
+    for hit, severity in zip(hits, severities(answer, hits) if hits else (), strict=True):
         value = answer[hit.start : hit.end]
         start = offset + byte_length(answer[position : hit.start])
         offset, position = start + byte_length(value), hit.end
@@ -159,7 +159,9 @@ def _findings_in_answer(
 def _findings_in_argument(
     text: str, label: str, hits: tuple[PiiHit, ...], call: int, known: _Known
 ) -> Iterator[PrivacyFinding]:
-    for hit, severity in zip(hits, severities(text, hits, label=label), strict=True):
+    for hit, severity in zip(
+        hits, severities(text, hits, label=label) if hits else (), strict=True
+    ):
         echoed = known.holds(hit, text[hit.start : hit.end])
         yield PrivacyFinding(hit.kind, severity, f"call {call}", 0, 0, echoed)
 

@@ -119,7 +119,8 @@ def check_statements(reading: TrialReading, registry: Registry) -> Statements:
     findings = [one for one in findings if one.rule != "state" or (one.start, one.end) not in told]
     altered = {one.start for one in findings if one.label == "altered"}
     findings = [one for one in findings if one.rule != "quotation" or one.start not in altered]
-    findings = list(deny(reading, outline, findings))
+    if outline.takes_back or outline.may_deny:
+        findings = list(deny(reading, outline, findings))
     kept = [one for one in findings if reading.is_after_first_result((one.start, one.end))]
     tree = reading.records.tree
     if any(key.startswith("encrypted_") for key in tree.keys) and any(map(_is_sealed, tree.fields)):
