@@ -173,7 +173,8 @@ def other_rank(scene: Scene) -> StatedAnswer:
 def other_state(scene: Scene) -> StatedAnswer:
     one, other = scene.trade.states
     state = other if scene.second.fields["status"] == one else one
-    return _with(scene, more=say(f"{{}} is {state}.", scene.name_of(scene.second)))
+    wrong = flag(state, "state")
+    return _with(scene, more=say("{} is {}.", scene.name_of(scene.second), wrong))
 
 
 def unlisted_deed(scene: Scene) -> StatedAnswer:
@@ -239,10 +240,7 @@ STATED: dict[str, StatedFault] = {
         ),
         StatedFault("other_rank", "the dearest is called the cheapest", "rank", other_rank),
         StatedFault(
-            "other_state",
-            "`vacant` for `taken`: nothing says which words exclude each other",
-            None,
-            other_state,
+            "other_state", "`vacant` for `taken`, as another record is", "state", other_state
         ),
         StatedFault(
             "unlisted_deed",
