@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
-from callmark.grounding import derived, numbers
+from callmark.grounding import arithmetic, numbers
 from callmark.grounding.dates import Moment, moment_keys
 from callmark.grounding.evidence import (
     RUN_TOKENS,
@@ -506,7 +506,7 @@ class Grounder:
         if value.kind == "url":
             return self._resolved(value, turn)
         for reading in value.readings:
-            found = derived.explain(self.evidence, reading, turn)
+            found = arithmetic.explain_from_few(self.evidence, reading, turn)
             if found is not None:
                 leaves, how = found
                 leaf = leaves[0]
