@@ -88,7 +88,6 @@ def test_every_rule_has_a_mistake_that_it_must_find():
         "binding",
         "prose",
         "link",
-        "state",
         "name",
         "unnamed",
     }

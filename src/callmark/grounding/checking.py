@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from callmark.grounding import arithmetic, claims, field_words
 from callmark.grounding.attribution import MOST_OWN, Attribution, Slips, are_told, place_of_field
@@ -17,10 +18,8 @@ from callmark.grounding.binding import (
     is_named_by,
 )
 from callmark.grounding.chains import is_within_reach
-from callmark.grounding.contrasts import Contrasts
 from callmark.grounding.counting import CountedThings
 from callmark.grounding.field_words import Measures
-from callmark.grounding.formulas import find_in_formulas
 from callmark.grounding.further import FurtherWorkings
 from callmark.grounding.match import Said
 from callmark.grounding.mismatches import Mismatches
@@ -39,6 +38,9 @@ from callmark.grounding.told_of import Beside, TellingOf
 from callmark.grounding.values import Value, decimals_of, is_one_value, is_small
 from callmark.grounding.workings import FEW_NUMBERS, TurnAt, Worked
 from callmark.records.statements import FLAGS, GOOD, StatementLabel
+
+if TYPE_CHECKING:
+    from callmark.grounding.contrasts import Contrasts
 
 LONG_TEXT = 200  # characters; small numbers of a longer one measure many things
 NEAR_STATED = 4  # numbers before one that may be the same in another unit
@@ -86,7 +88,9 @@ class Checker:
         self.failed, self.names, self._questions = beside
         self._worked_out: dict[int, StatementFinding] = {}
         self._equations = arithmetic.find_equations(self.text, values) if "=" in self.text else {}
-        if outline.formulas:
+        if outline.formulas:  # few answers have any
+            from callmark.grounding.formulas import find_in_formulas
+
             self._equations |= find_in_formulas(outline.text, outline.formulas, values)
 
     @once
@@ -131,6 +135,8 @@ class Checker:
 
     @once
     def contrasts(self) -> Contrasts:
+        from callmark.grounding.contrasts import Contrasts  # of what few answers state
+
         return Contrasts(self)
 
     @once

@@ -19,6 +19,15 @@ from callmark.records.trace import is_error_result, is_miss_result
 _TRIM = " .,;:!?…"
 
 
+class FoundFacts(NamedTuple):
+    """How many facts are stated and supported by evidence, by keyed evidence; `missing`: the
+    numbers of those that are not."""
+
+    lax: int
+    strict: int
+    missing: tuple[int, ...]
+
+
 class Fact(NamedTuple):
     """`value` None: it is compared as text."""
 

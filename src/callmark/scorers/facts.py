@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
 
 from callmark.grounding.checking import StatementFinding
 from callmark.grounding.evidence import Evidence, Leaf, states
-from callmark.grounding.ground import Fact
+from callmark.grounding.ground import Fact, FoundFacts
 from callmark.grounding.match import Grounder
 from callmark.grounding.spans import Outline, Span
 from callmark.grounding.text import find_at_boundaries, fold, is_boundary, once
@@ -19,15 +18,6 @@ from callmark.scorers.asserting import Assertions
 # Beside these, an `or` gives the same in other words.
 _SAME = frozenset(("supported", "rounded", "converted", "calculated"))
 _IN_OTHER_WORDS = frozenset(("rounded", "converted", "calculated"))
-
-
-class FoundFacts(NamedTuple):
-    """How many facts are stated and supported by evidence, by keyed evidence; `missing`: the
-    numbers of those that are not."""
-
-    lax: int
-    strict: int
-    missing: tuple[int, ...]
 
 
 Told = tuple[Span, int | None]  # a scored span, and its turn

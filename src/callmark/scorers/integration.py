@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 from callmark.grounding.checking import StatementFinding
 from callmark.grounding.denials import TurnsTaken
 from callmark.grounding.evidence import Evidence, Served
-from callmark.grounding.ground import Fact, fact_of
+from callmark.grounding.ground import Fact, FoundFacts, fact_of
 from callmark.grounding.match import (
     Grounder,
     Said,
@@ -49,7 +49,6 @@ from callmark.records.samples import (
 )
 from callmark.records.statements import FLAGS, GOOD, RULES, StatementLabel, Tier
 from callmark.records.trace import Trace, compose_text, is_error_result, json_inside
-from callmark.scorers.facts import FoundFacts, StatedFacts, count_facts, turns_that_hold
 
 StrictKeysOf = Callable[[str | None], tuple[str, ...] | None]
 
@@ -530,6 +529,9 @@ def _find_facts(
     facts: Sequence[Fact],
     findings: Sequence[StatementFinding],
 ) -> FoundFacts:
+    # Most samples require no facts.
+    from callmark.scorers.facts import StatedFacts, count_facts, turns_that_hold
+
     told = [(one.span, one.turn) for one in scored]
     grounder, evidence = reading.grounder, reading.evidence
     if extractor == "marker":

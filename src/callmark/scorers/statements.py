@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from callmark.calls.registry import Registry
-from callmark.grounding.baseless import FEWEST_LOOSE, find_baseless
 from callmark.grounding.binding import Binder, Mention
 from callmark.grounding.checking import Checker, StatementFinding
 from callmark.grounding.comparing import find_wrong_ways
@@ -20,7 +19,6 @@ from callmark.grounding.deeds import (
     find_deeds,
     writes,
 )
-from callmark.grounding.listing import Listing, has_rows
 from callmark.grounding.match import Said, Utterance
 from callmark.grounding.mismatches import Currencies
 from callmark.grounding.naming import NAMES, TITLES, GivenNames, KnownWords, find_unnamed
@@ -28,8 +26,6 @@ from callmark.grounding.negation import grammar_of
 from callmark.grounding.polar_keys import SHORT_ANSWER, YES_OR_NO, root
 from callmark.grounding.polarity import PolarFields
 from callmark.grounding.quantifiers import AMOUNT_WORDS, Amounts, IntroducedLists
-from callmark.grounding.quoting import Quotations
-from callmark.grounding.ranking import Ranks
 from callmark.grounding.reading import read_stated
 from callmark.grounding.record_tree import (
     Field,
@@ -39,7 +35,6 @@ from callmark.grounding.record_tree import (
     key_words,
     stem,
 )
-from callmark.grounding.rows import findings_of_rows
 from callmark.grounding.schedule import (
     DAY_KEYS,
     WEEKDAYS,
@@ -51,18 +46,15 @@ from callmark.grounding.schedule import (
 from callmark.grounding.siblings import SiblingNames, has_measured_table
 from callmark.grounding.spans import Outline, Span
 from callmark.grounding.states import STATE_WORDS, KindFields, StateFields
-from callmark.grounding.tallies import Tallies
 from callmark.grounding.text import fold
 from callmark.grounding.told_of import Beside, NamedBefore
 from callmark.grounding.values import Value, identifier_key
-from callmark.grounding.worded import find_wrong_steps
 from callmark.records.jsontext import Json, canonical_json, cut_value, texts_in
 from callmark.records.results import Statement
 from callmark.records.samples import CALL_FREE
 from callmark.records.statements import FLAGS, GOOD, LONGEST_QUOTE, RULES, quote_said
 from callmark.records.trace import TraceEntry
 from callmark.scorers.changes import ChangesMade
-from callmark.scorers.denying import deny
 from callmark.scorers.integration import TrialReading, done_in_prompt
 from callmark.scorers.shown import NearestLeaf, place_of
 
@@ -109,10 +101,9 @@ def check_statements(reading: TrialReading, registry: Registry) -> Statements:
         binder = Binder(outline, index, loose)
         findings += _check_values(reading, outline, index, binder, values)
         findings += _check_rules(reading, outline, index, binder, values, registry)
-        if _has_lists(tree) and has_rows(outline):
-            rows = Listing(outline, values, index, binder, reading.turn_at)
-            changes = ChangesMade(reading, registry)
-            findings = findings_of_rows(rows, findings, reading.said, changes.written)
+        # What few answers need is loaded where one does: here, and below.
+        if _has_lists(tree) and "\n" in outline.text:
+            findings = _check_rows(reading, binder, values, registry, findings)
     if _may_tell_deeds(outline):
         findings += _check_deeds(reading, outline, registry, binder)
     told = {(one.start, one.end) for one in findings if one.rule == "record"}
@@ -120,13 +111,17 @@ def check_statements(reading: TrialReading, registry: Registry) -> Statements:
     altered = {one.start for one in findings if one.label == "altered"}
     findings = [one for one in findings if one.rule != "quotation" or one.start not in altered]
     if outline.takes_back or outline.may_deny:
+        from callmark.scorers.denying import deny
+
         findings = list(deny(reading, outline, findings))
     kept = [one for one in findings if reading.is_after_first_result((one.start, one.end))]
     tree = reading.records.tree
     if any(key.startswith("encrypted_") for key in tree.keys) and any(map(_is_sealed, tree.fields)):
         kept = [_leave_unchecked(one) for one in kept]
     kept.sort(key=lambda one: (one.start, one.end, one.rule))
-    if sum(one.rule == "value" for one in kept) >= FEWEST_LOOSE:
+    if sum(one.rule == "value" for one in kept) > 1:
+        from callmark.grounding.baseless import find_baseless
+
         known = KnownWords(reading.records, reading.said)
         asked = "\n".join(text for text, _ in reading.asked)
         kept = list(find_baseless(outline, kept, known, reading.turn_at, reading.records, asked))
@@ -140,6 +135,23 @@ def check_statements(reading: TrialReading, registry: Registry) -> Statements:
             for one in kept
         ]
     return Statements(tuple(kept), tuple(_mark(reading, one) for one in kept))
+
+
+def _check_rows(
+    reading: TrialReading,
+    binder: Binder,
+    values: list[Value],
+    registry: Registry,
+    findings: list[StatementFinding],
+) -> list[StatementFinding]:
+    from callmark.grounding.listing import Listing, has_rows
+    from callmark.grounding.rows import findings_of_rows
+
+    if not has_rows(reading.outline):
+        return findings
+    rows = Listing(reading.outline, values, reading.records, binder, reading.turn_at)
+    changes = ChangesMade(reading, registry)
+    return findings_of_rows(rows, findings, reading.said, changes.written)
 
 
 def _may_be_reckoned(one: StatementFinding) -> bool:
@@ -328,6 +340,8 @@ def _check_weekdays(
 
 
 def _check_comparisons(outline: Outline, values: list[Value]) -> Iterator[StatementFinding]:
+    from callmark.grounding.worded import find_wrong_steps
+
     found = [(one.start, one.end, one.because) for one in find_wrong_ways(outline, values)]
     found += find_wrong_steps(outline, values)
     for start, end, because in found:
@@ -449,6 +463,8 @@ def _check_ranks(
     binder: Binder,
     values: list[Value],
 ) -> Iterator[StatementFinding]:
+    from callmark.grounding.ranking import Ranks
+
     asked = " ".join(str(one.text) for one in reading.questions)
     ranks = Ranks(index, binder.all_mentions, values, asked)
     for wrong in ranks.wrong_in(outline, binder, reading.turn_at):
@@ -464,6 +480,8 @@ def _check_ranks(
 def _check_tallies(
     reading: TrialReading, outline: Outline, tree: RecordTree, binder: Binder
 ) -> Iterator[StatementFinding]:
+    from callmark.grounding.tallies import Tallies
+
     told = set()
     for wrong in Tallies(tree).wrong_in(outline):
         if not wrong.field.counts_for(reading.turn_at(wrong.start)):
@@ -513,6 +531,8 @@ def _check_quotes(
     reading: TrialReading, tree: RecordTree, values: list[Value]
 ) -> Iterator[StatementFinding]:
     written = (text for one in reading.served for text in texts_in(one.arguments))
+    from callmark.grounding.quoting import Quotations
+
     for one in Quotations(tree, reading.said, written).altered_in(values):
         if one.field.counts_for(reading.turn_at(one.start)):
             because = f"“{one.said}” where the result says “{one.given}”"
