@@ -68,6 +68,10 @@ class Counted(NamedTuple):
     because: str
 
 
+def _counts_nothing(field: Field) -> bool:
+    return is_naming(field.key) or not _NO_COUNTS.isdisjoint(key_words(field.key))
+
+
 def _sizes_of(lists: Sequence[Series]) -> list[int]:
     """How many things each holds; what a record is called by tells that it is served again."""
     sizes: dict[object, int] = {}
@@ -180,21 +184,27 @@ class CountedThings:
         there are so many, which no leaf says that it counts. Empty: it may be."""
         if value.kind != "number" or not value.text.isdecimal() or value.unit:
             return ""
+        if not all(map(_counts_nothing, fields)):
+            return ""
         before = self._text[max(sentence[0], value.start - 40) : value.start]
         nouns = self.nouns_after(value)
         if not nouns or not _THERE_ARE.search(before) or self._outline.is_proposed(sentence):
             return ""
-        for field in fields:
-            words = key_words(field.key)
-            is_named = not set(nouns).isdisjoint(map(stem, words))
-            if is_named or not (is_naming(field.key) or not _NO_COUNTS.isdisjoint(words)):
-                return ""
+        if any(not set(nouns).isdisjoint(key_stems(field.key)) for field in fields):
+            return ""
         most = self._most_records(self._turn_at(value.start))
         return f"there are {most} at most" if 0 < most < value.readings[0] // SCALE else ""
 
     def _most_records(self, turn: int | None) -> int:
         """How many the longest list has: of things of one kind there are no more."""
-        return max((len(one) for one in self._groups if one[0].counts_for(turn)), default=0)
+        if turn not in self._most:
+            longest = (len(one) for one in self._groups if one[0].counts_for(turn))
+            self._most[turn] = max(longest, default=0)
+        return self._most[turn]
+
+    @once
+    def _most(self) -> dict[int | None, int]:
+        return {}
 
     def are_told(self, value: Value, sentence: Span) -> bool:
         """`Shall I cancel all three orders?` says how many there are, and so does `Since there are

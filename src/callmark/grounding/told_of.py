@@ -136,11 +136,15 @@ class TellingOf:
     ) -> ToldOf | None:
         """What is told of a thing, a kind or a total that the question names, or the sentence by
         other words than a name. `subject`: the records that the sentence names."""
-        if not 0 < len(fields) <= MOST_FIELDS or self._outline.is_proposed(sentence):
+        if not 0 < len(fields) <= MOST_FIELDS:
             return None
-        if told := self._find_field(value, sentence, fields):
+        is_dated = all(map(_year_of, fields))
+        is_alone = subject is None and self._is_alone(value)
+        if not (is_dated or is_alone) or self._outline.is_proposed(sentence):
+            return None
+        if is_dated and (told := self._find_field(value, sentence, fields)):
             return told
-        if subject is not None or not self._is_alone(value) or self._names_any(sentence, value):
+        if not is_alone or self._names_any(sentence, value):
             return None
         return (
             self._find_asked(value, sentence, fields)
@@ -150,17 +154,21 @@ class TellingOf:
 
     def judge_named(self, value: Value, sentence: Span, fields: Sequence[Field]) -> ToldOf | None:
         """By the words between a name and the value: `the e-mail of Ana is bo@example.org`."""
-        if not 0 < len(fields) <= MOST_FIELDS or self._outline.is_proposed(sentence):
+        if not 0 < len(fields) <= MOST_FIELDS:
             return None
         start = max(sentence[0], value.start - WIDE)
         mention = self._named_before(start, value)
-        tells = _TELLS.search(self._outline.text, start, value.start) if mention else None
-        if mention is None or tells is None:
+        # Nearly always the value is that of what is named: the patterns are asked last.
+        others = [] if mention is None else list(self._others(mention.records, fields, value))
+        if mention is None or not others or self._outline.is_proposed(sentence):
+            return None
+        tells = _TELLS.search(self._outline.text, start, value.start)
+        if tells is None:
             return None
         before = self._words(start, mention.start)
         between = self._words(mention.end, value.start)
         said = self._outline.text[mention.start : mention.end].casefold()
-        for own, other in self._others(mention.records, fields, value):
+        for own, other in others:
             named = set(key_words(own.key)) | {own.key.casefold()}
             if f"{own.value}".casefold() in said or not _are_of(between, named):
                 continue  # `from item 17 to item 18`: what names it is its own value there
@@ -242,15 +250,16 @@ class TellingOf:
 
     def _find_field(self, value: Value, sentence: Span, fields: Sequence[Field]) -> ToldOf | None:
         """`the income in 2023 was 39370`, which is that of 2021, where there is one of 2023."""
-        years = set(_YEAR.findall(self._outline.text, *sentence))
+        years = self._years_in(sentence)
         if len(years) != 1 or value.text in years:
             return None
+        [year] = years
         meant = None
         for field in fields:
-            own = _YEAR.findall(field.key)
-            if len(own) != 1 or own[0] in years:
+            own = _year_of(field)
+            if own in years:
                 return None
-            other = _field(field.record, field.key.replace(own[0], *years))
+            other = _field(field.record, field.key.replace(own, year))
             if other is None or self._states(other, value):
                 return None
             meant = meant or other
@@ -258,6 +267,15 @@ class TellingOf:
             return None
         because = f"{fields[0].value} is {fields[0].key} of {fields[0].path}"
         return ToldOf("wrong_field", "field", meant, because)
+
+    def _years_in(self, sentence: Span) -> frozenset[str]:
+        if sentence not in self._years:
+            self._years[sentence] = frozenset(_YEAR.findall(self._outline.text, *sentence))
+        return self._years[sentence]
+
+    @once
+    def _years(self) -> dict[Span, frozenset[str]]:
+        return {}
 
     @once
     def _groups(self) -> dict[int, list[ResultRecord]]:
@@ -329,6 +347,12 @@ class TellingOf:
     @once
     def _names(self) -> Names:
         return Names(self._tree.records)
+
+
+def _year_of(field: Field) -> str:
+    """The only year in its key, if there is one."""
+    years = _YEAR.findall(field.key)
+    return years[0] if len(years) == 1 else ""
 
 
 def _field(record: ResultRecord, key: str) -> Field | None:
