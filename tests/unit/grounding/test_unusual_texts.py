@@ -95,7 +95,8 @@ def test_hundreds_of_hundreds_are_no_number(text, numbers):
 )
 def test_a_lone_surrogate_is_told_as_a_sign_that_files_can_hold(answer, served, arguments, of):
     scores = claims(answer, call(served, arguments=arguments), of=of)
-    json.dumps(scores, ensure_ascii=False).encode()
+    told = json.dumps(scores, ensure_ascii=False)
+    assert told.encode("utf-8", "replace").decode() == told
 
 
 def test_a_lone_surrogate_in_a_call_changes_no_score():
