@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from callmark.grounding.checking import StatementFinding
 from callmark.grounding.evidence import Evidence, Leaf, states
@@ -46,8 +46,8 @@ def turns_that_hold(fact: Fact, grounder: Grounder, told: Iterable[Told]) -> Ite
 
 
 class StatedFacts:
-    """Under `claims`: a fact is stated where the answer says that it is so, and no rule says
-    otherwise."""
+    """Under `claims`: a fact is stated where the answer says that it is so, and no firm flag
+    lies on it."""
 
     def __init__(
         self,
@@ -56,12 +56,16 @@ class StatedFacts:
         evidence: Evidence,
         findings: Sequence[StatementFinding],
         facts: Sequence[Fact],
+        is_firm: Callable[[StatementFinding], bool],
     ) -> None:
         self._grounder, self._evidence = grounder, evidence
         self._facts = facts
         self._assertions = Assertions(outline, grounder.values)
         self._label_at = {one.start: one.label for one in findings}
-        self._flagged = sorted((one.start, one.end) for one in findings if one.label in FLAGS)
+        # In another unit or scale it is another value, whatever the tier of the rule that says so.
+        self._flagged = sorted(
+            (one.start, one.end) for one in findings if is_firm(one) or one.label == "unit_mismatch"
+        )
         self._given: dict[tuple[str, int | None], bool] = {}
         self._flagged_starts = [start for start, _ in self._flagged]
 
@@ -92,7 +96,8 @@ class StatedFacts:
         return not self._is_one_of_many(place)
 
     def _is_flagged(self, place: Span) -> bool:
-        """Does a flag lie on it?"""
+        """Does a firm flag lie on it, or is it another value? An advisory rule that calls it
+        somebody else's takes nothing away."""
         first = bisect_left(self._flagged_starts, place[0] - self._longest_flag)
         last = bisect_right(self._flagged_starts, place[1] - 1)
         return any(end > place[0] for _, end in self._flagged[first:last])

@@ -476,9 +476,6 @@ def _judge_claimed(
         if any(one.rule == "denial" for one in own):
             grounding = grounding._replace(matches=(), derived=())
         good = bool(grounding.matches or grounding.derived) or any(one.label in GOOD for one in own)
-        if any(one.label in FLAGS for one in own) and good:
-            # The name of what is spoken of makes nothing right that is said of it.
-            good = {one.rule for one in own if one.label in GOOD} != {"name"}
         strict = any(match.strict for match in grounding.matches + grounding.derived)
         sound = good and not is_firm
         yield _Judged(span, turn, grounding, True, good or is_firm, sound, sound and strict)
@@ -537,7 +534,7 @@ def _find_facts(
     if extractor == "marker":
         turns = [turns_that_hold(fact, grounder, told) for fact in facts]
     else:
-        stated = StatedFacts(reading.outline, grounder, evidence, findings, facts)
+        stated = StatedFacts(reading.outline, grounder, evidence, findings, facts, reading.is_firm)
         turns = [stated.turns_that_state(fact, told) for fact in facts]
     return count_facts(facts, evidence, turns)
 

@@ -1,9 +1,14 @@
 """A required fact is found where the answer says that it is so, and stands by it."""
 
 import pytest
+from msgspec.structs import replace
 from tests.lines import lines_run
 
 import callmark
+from callmark.api import builtin_registry
+from callmark.records.samples import sample_of
+from callmark.records.trace import Trace, entry_of
+from callmark.scorers.score import ScoreSettings, score_trial
 
 RESULT = {
     "name": "Maria Keller",
@@ -116,26 +121,35 @@ def test_what_is_taken_back_is_no_fact(text):
     assert missing(text, [1219]) == [1219]
 
 
+def test_another_scale_is_another_value_though_the_rule_is_advisory():
+    assert missing("Maria Keller has 1219 million points.", [1219]) == [1219]
+
+
 @pytest.mark.parametrize(
-    ("text", "fact"),
-    [
-        ("Order ORD-10007 came to 592.82.", 592.82),
-        ("- ORD-10000: 208.93\n- ORD-10007: 592.82", 592.82),
-        ("Maria Keller has 1219 million points.", 1219),
-    ],
+    "text", ["Order ORD-10007 came to 592.82.", "- ORD-10000: 208.93\n- ORD-10007: 592.82"]
 )
-def test_what_a_rule_flags_is_no_fact_though_it_is_advisory(text, fact):
-    assert missing(text, [fact]) == [fact]
+def test_only_a_firm_flag_takes_a_fact_away(text):
+    """SPEC 5.2 and 5.3: advisory flags are shown and counted apart. For some weeks they took facts
+    away as well; so a false alarm of an unproven rule failed a right answer."""
+    metadata = {"call_sequence": [{"name": "customer"}], "required_facts": [592.82]}
+    item = {"prompt": "Tell me about C1.", "metadata": metadata}
+    sample = sample_of(item, index=0, sample_id="C1", item_sha256="")
+    trace = Trace(model_output=text, tool_trace=(entry_of(CALL),))
+    settings = ScoreSettings(registry=builtin_registry(), extractor="claims")
+    assert not score_trial(sample, trace, settings).missing_facts
+    rules = (("record", "firm"), ("binding", "firm"))
+    scores = score_trial(sample, trace, replace(settings, tiers=rules))
+    assert scores.missing_facts == (0,)
 
 
-def test_a_name_makes_nothing_right_that_is_said_of_it():
+def test_an_advisory_flag_makes_no_sentence_wrong():
     metadata = {"call_sequence": [{"name": "customer"}], "required_facts": [592.82]}
     item = {"prompt": "Tell me about C1.", "metadata": metadata}
     text = "Order ORD-10007 came to 592.82."
     scores = callmark.score_item(item, text, [CALL], span_extractor="claims")
     labels = [(one["label"], one["rule"]) for one in scores["statements"]]
     assert labels == [("supported", "name"), ("misattributed", "record")]
-    assert scores["lax"]["precision"] == 0.0
+    assert scores["lax"]["precision"] == 1.0
 
 
 STATED = [
