@@ -17,6 +17,7 @@ from callmark.grounding.binding import (
     find_kin,
     is_like,
 )
+from callmark.grounding.described import DescribedItems
 from callmark.grounding.field_words import scope_of, words_of
 from callmark.grounding.majority import LineRecords
 from callmark.grounding.numbers import SCALE, SCALE_DIGITS
@@ -129,6 +130,35 @@ class Attribution:
             return None
         because = place_of_field(other.of_other)
         return self._checker.found(value, "misattributed", "binding", other.own, because=because)
+
+    @once
+    def _described(self) -> DescribedItems:
+        one = self._checker
+        return DescribedItems(one.outline, one.values, one.index, one.binder, one.turn_at)
+
+    def find_of_described(
+        self, value: Value, sentence: Span, fields: Sequence[Field], found: StatementFinding
+    ) -> StatementFinding | None:
+        """What is described around it has another value, although it was found as it is."""
+        one = self._checker
+        if found.label != "supported" or found.rule == "name" or not one.index.tree.groups:
+            return None
+        if value.kind not in ("number", "moment", "identifier"):
+            return None
+        other = self._described.other_than(value, fields, one.states)
+        if (
+            other is None
+            or claims.is_hedged(one.text, value)
+            or self._is_of_none(value, sentence)
+            or self.comes_from_its_line(value)
+            or _is_difference_in(value, (other.own.record,))
+        ):
+            return None
+        worked = one.workings.find(value, sentence)
+        if worked is not None and not any(field in fields for field in worked.fields):
+            return None
+        because = place_of_field(other.of_other)
+        return one.found(value, "misattributed", "binding", other.own, because=because)
 
     def find_of_subject(
         self, value: Value, subject: RecordSubject, fields: Sequence[Field]

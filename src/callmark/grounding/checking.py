@@ -502,6 +502,10 @@ class Checker:
     # --- binding
 
     def bind(self, value: Value, sentence: Span, fields: Sequence[Field]) -> StatementFinding:
+        found = self._bind(value, sentence, fields)
+        return self._attribution.find_of_described(value, sentence, fields, found) or found
+
+    def _bind(self, value: Value, sentence: Span, fields: Sequence[Field]) -> StatementFinding:
         lists = self.index.tree.groups  # without any, nobody else could be meant
         if lists and (told := self._told_of.judge_named(value, sentence, fields)):
             return self.found(value, told.label, told.rule, told.own, because=told.because)
