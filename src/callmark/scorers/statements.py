@@ -317,6 +317,9 @@ def _tell_nearest(
     for one in findings:
         if one.rule in ("value", "prose", "link") and one.label == "unsupported":
             value = values.get(one.start)
+            if value is not None and _may_close_at(index.tree, value):
+                yield StatementFinding(one.start, one.end, "unchecked", "doubtful")
+                continue
             nearest = nearest or NearestLeaf(index)
             field = None if value is None else nearest.find(value, reading.turn_at(one.start))
             near = (
@@ -519,6 +522,12 @@ def _check_hours(
             yield StatementFinding(
                 wrong.start, wrong.end, "contradicted", "hours", fields, wrong.because
             )
+
+
+def _may_close_at(tree: RecordTree, value: Value) -> bool:
+    if value.kind != "moment" or DAY_KEYS.isdisjoint(map(str.casefold, tree.keys)):
+        return False
+    return any(one.may_close_at(value) for one in schedules_of(tree))
 
 
 def _check_names(outline: Outline, known: KnownWords) -> Iterator[StatementFinding]:
