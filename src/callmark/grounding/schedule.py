@@ -21,7 +21,6 @@ from callmark.grounding.values import Value
 DAY = 24 * 60
 DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _WEEK = range(7)
-FRIDAY = 4
 _NUMBERS: dict[str, int] = {
     name: number for number, day in enumerate(DAYS) for name in (day, f"{day}s", day[:3])
 } | {"tues": 1, "weds": 2, "thur": 3, "thurs": 3}
@@ -266,19 +265,9 @@ def _first_wrong(
             if one.loose and not all(map(schedule.is_closed, one.days)):
                 continue
             return day
-        if one.is_closed or schedule.keeps(day, one.times):
-            continue
-        if not one.loose or not _is_other_end(day, one.times, schedule):
+        if not one.is_closed and not schedule.keeps(day, one.times):
             return day
     return None
-
-
-def _is_other_end(day: int, times: Sequence[Times], schedule: Schedule) -> bool:
-    """Friday may count as one of the weekend, and Sunday not."""
-    known = schedule.times
-    if day == FRIDAY:
-        return known.get(FRIDAY) == known.get(FRIDAY + 1)
-    return day == FRIDAY + 2 and FRIDAY in known and schedule.keeps(FRIDAY, times)
 
 
 def _closed_days(text: str, events: Sequence[_Event]) -> tuple[list[_Said], list[_Event]]:

@@ -349,7 +349,6 @@ LATE = ["7:0-10:30"] * 7
         # Who says `weekdays` means those on which anybody is there.
         (SHUT_MONDAY, "It opens at 11:30 AM on weekdays and 10 AM on weekends."),
         (NO_SUNDAY, "It is open from 8 am to 6 pm on weekends too."),
-        (LATE_FRIDAY, "It is open from 11 am to 9 pm on weekdays and until 10 pm on weekends."),
         (["9:30-17:0"] * 7, "Mon-Sun 9:30-5."),
         (SHORT_MONDAY, "It is open every day, with extended hours on weekends."),
         (NO_MONDAY_TUESDAY, "They don't open on Mondays and Tuesdays."),
