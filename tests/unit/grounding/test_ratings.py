@@ -49,3 +49,11 @@ def test_what_is_so_of_the_whole_or_told_of_one(answer):
 def test_of_several_things_that_are_rated_any_may_be_meant():
     two = {"products": [LAMP, {**LAMP, "product": "Owl reading lamp", "rating": 4.0}]}
     assert flags("It has an average rating of 5.0 stars.", two) == []
+
+
+def test_how_many_there_is_room_for_is_no_product():
+    hall = {"name": "Gull Hall", "stars": 5.0, "hired": 15, "city": "Ulm"}
+    answer = "Gull Hall in Ulm has a cozy bar, with a capacity of 75 people."
+    assert flags(answer, hall) == [("75", "unsupported", "value")]
+    rows = {"name": "Gull Hall", "rows": 5, "chairs_per_row": 15}
+    assert flags("Its 5 rows of 15 chairs have a total capacity of 75 people.", rows) == []
