@@ -23,7 +23,7 @@ from callmark.grounding.match import Said, Utterance
 from callmark.grounding.mismatches import Currencies
 from callmark.grounding.naming import NAMES, TITLES, GivenNames, KnownWords, find_unnamed
 from callmark.grounding.negation import grammar_of
-from callmark.grounding.polar_keys import SHORT_ANSWER, YES_OR_NO, root
+from callmark.grounding.polar_keys import SHORT_ANSWER, YES_OR_NO, plain_answer, root
 from callmark.grounding.polarity import PolarFields
 from callmark.grounding.quantifiers import AMOUNT_WORDS, Amounts, IntroducedLists
 from callmark.grounding.ratings import find_misrated
@@ -226,8 +226,7 @@ def _may_say_yes_or_no(field: Field) -> bool:
     value = field.value
     if isinstance(value, str):
         # The longest is `not available`: most texts need not be folded to be known as another.
-        plain = value.strip(" '\"").casefold() if len(value) < SHORT_ANSWER else ""
-        return plain.replace(" ", "_").replace("-", "_") in YES_OR_NO
+        return len(value) < SHORT_ANSWER and plain_answer(value) in YES_OR_NO
     return value is None or isinstance(value, bool)
 
 
