@@ -473,15 +473,25 @@ _LEVEL_AFTER = re.compile(
     r"\b|/(?:5|10)\b)(?!\s(?:higher|lower|better|worse|above|below|more|less))",
     re.IGNORECASE,
 )
+# How many somebody has room for is told by himself, and no product of what else he tells.
+_ROOM_FOR = re.compile(
+    r"(?<!total )(?<!combined )\bcapacity (?:of|for)(?: up to| about| around| over)?\s$"
+    r"|\bseats (?:up to )?$",
+    re.IGNORECASE,
+)
+_PEOPLE = re.compile(r"\s(?:people|persons?|guests?|visitors|attendees|seats)\b", re.IGNORECASE)
 
 
 def is_no_sum(text: str, value: Value, rule: str) -> bool:
-    """`a rating of 4.5 stars`, `aged 41`"""
+    """`a rating of 4.5 stars`, `aged 41`, `a capacity of 75 people`"""
     if rule not in _ADDING:
         return False
     if _LEVEL_AFTER.match(text, value.end):
         return True
-    return _LEVEL_BEFORE.search(text, max(0, value.start - 40), value.start) is not None
+    before = (max(0, value.start - 40), value.start)
+    if rule == "product" and _ROOM_FOR.search(text, *before) and _PEOPLE.match(text, value.end):
+        return True
+    return _LEVEL_BEFORE.search(text, *before) is not None
 
 
 def is_hedged(text: str, value: Value) -> bool:

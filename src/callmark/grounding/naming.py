@@ -24,6 +24,7 @@ from callmark.grounding.text import (
 )
 
 LONGEST_ITEM = 4  # words of a thing in a list, without the small ones
+MOST_OF_MASS = 2  # words of what is not counted
 FEWEST = 2  # things of one list that no result names; one alone may be another word for another
 LETTERS = 4  # in which two forms of a word agree at least
 MOST_ALIKE = 400  # words that begin or end alike; where there are more, nobody looks
@@ -35,6 +36,12 @@ _CUE = re.compile(
     re.IGNORECASE,
 )
 _DENIED = re.compile(r"\b(?:not|no|never|without|lacks?)\b|n['’]t\b", re.IGNORECASE)
+# What something is like and what went wrong is told in many words; none has to be a result's.
+_NO_OFFER = re.compile(
+    r"\b(?:attributes?|categor(?:y|ies)|ambian?ce|ambience|atmosphere|parking|issues?|problems?"
+    r"|concerns?|complaints?|drawbacks?|reasons?|factors?|aspects?)\b",
+    re.IGNORECASE,
+)
 _STOP = re.compile(
     r"[.;:()\n!?]|,?\s(?:but|while|which|that|making|although|however|are|is|was|were|who|where"
     r"|when|because|so|all|from|to|for|at|in|on|by|under|with|has|have|can|ensuring)\b"
@@ -90,6 +97,8 @@ _SOURCE = re.compile(
     r"|(?<=[a-z,]\s)(?P<from>[A-Z][a-z]{2,}(?:an|ese|ish|ic|ench|eek|ai))"
     r"\s(?:cuisine|dishes|food|fare)\b"
 )
+# `according to their … reviews` says where the results come from, and nothing of what they say.
+_ACCORDING = re.compile(r"\b(?:according to|based on|from)\s(?:\w+\s){0,2}$", re.IGNORECASE)
 _DATES = re.compile(
     r"(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?$|(?:Jan|Febr)uary$|(?:Septem|Octo|Novem|Decem)ber$"
     r"|(?:March|April|May|June|July|August)$"
@@ -147,8 +156,8 @@ class KnownWords:
         if word in self._words:
             return True
         core = _singular(word)
-        if len(core) < LETTERS:
-            return core in self._words
+        if len(core) < LETTERS:  # `spa`, where a result has `Day Spas`
+            return core in self._words or f"{core}s" in self._words
         begin = self._by_letters.get((True, core[:LETTERS]), ())
         end = self._by_letters.get((False, core[-LETTERS:]), ())
         if len(begin) > MOST_ALIKE or len(end) > MOST_ALIKE:
@@ -168,8 +177,13 @@ def _singular(word: str) -> str:
 def find_unnamed(outline: Outline, known: KnownWords) -> Iterator[Unnamed]:
     for sentence in outline.sentences:
         if not outline.is_proposed(sentence):
-            yield from _lists(outline.text, sentence, known)
-            yield from _sources(outline.text, sentence, known)
+            end = sentence[0]
+            for one in _lists(outline.text, sentence, known):
+                yield one
+                end = one.end
+            for one in _sources(outline.text, sentence, known):
+                if one.start >= end:  # `Thai, Chinese, and Danish food` is a list
+                    yield one
 
 
 def _sources(text: str, sentence: Span, known: KnownWords) -> Iterator[Unnamed]:
@@ -178,7 +192,8 @@ def _sources(text: str, sentence: Span, known: KnownWords) -> Iterator[Unnamed]:
         start, end = found.span(found.lastgroup or 0)
         name = text[start:end]
         is_word = name.casefold() in _NO_THING or _DATES.match(name) is not None
-        if start > sentence[0] and not is_word and not known.hold(name):
+        is_told = found["of"] and _ACCORDING.search(text, max(sentence[0], start - 25), start)
+        if start > sentence[0] and not is_word and not is_told and not known.hold(name):
             yield Unnamed(start, end, (name,))
 
 
@@ -188,12 +203,15 @@ def _lists(text: str, sentence: Span, known: KnownWords) -> Iterator[Unnamed]:
         before = (max(sentence[0], cue.start() - 25), cue.start())
         if cue.start() < end or _DENIED.search(text, *before):
             continue
+        if _NO_OFFER.search(text, sentence[0], cue.start()):
+            break
         stop = _STOP.search(text, cue.end(), sentence[1])
         end = stop.start() if stop else sentence[1]
+        items = [_words_of(text, item) for item in _items(text, cue.end(), end)]
         absent = [
             thing
-            for item in _items(text, cue.end(), end)
-            if (thing := _thing(text, item)) is not None and not known.hold(text[slice(*thing)])
+            for words, after in zip(items, [*items[1:], []], strict=True)
+            if (thing := _thing(words, after)) is not None and not known.hold(text[slice(*thing)])
         ]
         if len(absent) >= FEWEST:
             names = tuple(text[slice(*thing)] for thing in absent)
@@ -207,17 +225,28 @@ def _items(text: str, start: int, end: int) -> Iterable[Span]:
     yield start, end
 
 
-def _thing(text: str, item: Span) -> Span | None:
-    """The word that says what is listed: several of something, or what a `dish` or `option` is."""
-    words = [one for one in _WORD.finditer(text, *item) if one[0].casefold() not in _SMALL]
+def _words_of(text: str, item: Span) -> list[re.Match[str]]:
+    return [one for one in _WORD.finditer(text, *item) if one[0].casefold() not in _SMALL]
+
+
+def _thing(words: list[re.Match[str]], after: list[re.Match[str]]) -> Span | None:
+    """The word that says what is listed: several of something, what a `dish` or `option` is, also
+    where that word comes `after`, or some of what is not counted: `tequila and mezcal`."""
     telling = [one for one in words if one[0].casefold() not in _NO_THING]
     if not telling or len(words) > LONGEST_ITEM:
         return None
     last = telling[-1]
     word = last[0].casefold()
-    if last is words[-1]:
-        return last.span() if _PLURAL.search(word) else None
+    if last is words[-1] and _PLURAL.search(word):
+        return last.span()
+    is_said_of = last is not words[-1] or (len(words) == 1 and _ends_in_no_thing(after))
+    if not is_said_of and len(words) > MOST_OF_MASS:
+        return None
     return None if _QUALITY.search(word) and word != "catering" else last.span()
+
+
+def _ends_in_no_thing(words: list[re.Match[str]]) -> bool:
+    return len(words) > 1 and words[-1][0].casefold() in _NO_THING
 
 
 LONGEST_NAME = 40  # characters of a text that is a name

@@ -399,5 +399,11 @@ _OTHER = ("other", "")
 
 @lru_cache(maxsize=1 << 12)
 def _state_of_text(text: str) -> tuple[str, str]:
-    folded = text.strip(" '\"").casefold().replace(" ", "_").replace("-", "_")
-    return YES_OR_NO.get(folded, _OTHER)
+    return YES_OR_NO.get(plain_answer(text), _OTHER)
+
+
+def plain_answer(text: str) -> str:
+    """`not_available`; also of `u'no'`, as programs write a text that they hold."""
+    text = text.strip()
+    plain = text[1:] if text[:2] in ("u'", 'u"') else text
+    return plain.strip(" '\"").casefold().replace(" ", "_").replace("-", "_")

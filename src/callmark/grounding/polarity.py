@@ -93,6 +93,14 @@ _SILENT = Cue(
     "no not without unknown unclear unspecified",
     "n't n’t",
 )
+# `one guest celebrated there, with live music`: so it was then, whatever the field says of now.
+_ONCE = re.compile(
+    r"\b(?:one|another|an?|first|second|third|other)\s(?:customer|guest|review|reviewer|visitor|user"
+    r"|client|diner|patron|tenant|patient|member)s?\b[^.;!?\n]{0,80}\b(?:visit(?:ed)?|celebrat\w+"
+    r"|attended|dinner|party|wedding|anniversary|birthday)\b",
+    re.IGNORECASE,
+)
+_NO_MENTION = re.compile(r"\bno mention of\b", re.IGNORECASE)  # so one speaks of what is not there
 _ODD_STEMS = frozenset("dying lying tying".split())  # that begin otherwise: `die`
 # `"pool": null` says as little as the result does.
 _NOTHING = re.compile(
@@ -345,6 +353,7 @@ class PolarFields:
         if any(key.words.needed for key, _ in found.values()):
             start, end = max(sentence[0], clause[0] - WIDE), min(sentence[1], clause[1] + WIDE)
             around = {root(one) for one in _TOKEN.findall(text, start, end)}
+        is_unnamed = is_silent and _NO_MENTION.search(text, *clause) is not None
         cannot = outline.finds(_CANNOT, *clause)
         for key, place in found.values():
             if key.words.needed and not around.intersection(key.words.needed):
@@ -356,7 +365,9 @@ class PolarFields:
             words = ClauseWords(text, tokens, place.first, place.last)
             if is_silent:
                 row = self._row_of(key, words, sentence, binder)
-                if row is not None and row.state is not None:
+                if row is None or row.state is None:
+                    continue
+                if row.state or not is_unnamed:
                     yield PolarClause(*words.span, row, None)
             elif not cannot or key.is_able or key.words.manner == "allowed":
                 said = self._said_of(key, words, place, sentence, clause, binder)
@@ -390,7 +401,10 @@ class PolarFields:
                 return PolarClause(*words.span, other, False)
         if key.parts and (said.agrees or not words.is_of_all(clause, key.parts)):
             return None
-        return None if not said.agrees and asserted and self._is_told(row) else said
+        if said.agrees or not asserted:
+            return said
+        was_once = _ONCE.search(words.text, sentence[0], said.start)
+        return None if was_once or self._is_told(row) else said
 
     def _said_in_tables(
         self, tables: AnswerTables, text: str, binder: Binder

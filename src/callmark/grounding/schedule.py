@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from functools import lru_cache
@@ -25,7 +26,7 @@ _NUMBERS: dict[str, int] = {
 } | {"tues": 1, "weds": 2, "thur": 3, "thurs": 3}
 DAY_KEYS = frozenset(_NUMBERS)  # in lower case; no record without one has hours for each day
 _NAME = "|".join(sorted(_NUMBERS, key=len, reverse=True))
-_TIME = r"(?:(\d{1,2})(?::(\d{1,2}))?\s*([ap])?\.?(?:m\b\.?)?|(noon|midnight))"
+_TIME = r"(?:(\d{1,2})(?::(\d{1,2}))?(?:\s*([ap])(?:\.?m\b\.?|(?!\w)))?|(noon|midnight))"
 _RANGE = re.compile(
     rf"\b(?:from\s+|between\s+)?{_TIME}\s*(?:to|until|till|through|and|-|–|—)\s*{_TIME}"
     r"(?!\s*(?:stars?|%|minutes?|people|\w*\d))",
@@ -52,7 +53,7 @@ _OTHER_DAYS = re.compile(
     re.IGNORECASE,
 )
 _CLOSED = re.compile(
-    r"\bclosed\b|\bclos(?:es|ing)(?= on\b)|\b(?:not|n['’]t) open(?= on\b)", re.IGNORECASE
+    r"\bclosed\b|\bclos(?:es|ing)(?= on\b)|(?:\bnot|n['’]t) open(?= on\b)", re.IGNORECASE
 )
 _OPEN = re.compile(r"\b(?:opens?|opening|operat\w+|hours?|clos(?:es?|ing))\b", re.IGNORECASE)
 _OF_SOMETHING_ELSE = re.compile(
@@ -62,6 +63,8 @@ _OF_SOMETHING_ELSE = re.compile(
 _OF_TIMES = re.compile(
     r"\b(?:clos|open)ing\s(?:times?|hours)\s(?:\w+\s){0,2}(?:between|from)?\s*$", re.IGNORECASE
 )
+# `hours ranging from 9 am to 9 pm`: the earliest and the latest of several days.
+_RANGING = re.compile(r"\b(?:rang|vary|span)(?:e|es|s|ing)?\s(?:\w+\s){0,2}$", re.IGNORECASE)
 _EXCEPT = re.compile(
     r"\b(?:except\w*(?:\s(?:for|of|on))?|other than|apart from|aside from|excluding|besides"
     r"|but not(?: on)?)\s(?:on\s|every\s)?$",
@@ -91,6 +94,7 @@ _VARIES = re.compile(
     r"\bhours\s+(?:that\s+)?(?:vary|varying|differ)\b|\bvarying\s+(?:opening\s+|operating\s+)?hours",
     re.IGNORECASE,
 )
+_BESIDE = re.compile(r"\s?[:(–—-]\s?")  # `Mon: closed`
 FURTHEST = 30  # characters between `closed` and its days
 
 Times = tuple[int | None, int | None]  # minutes of the day; None: not said
@@ -118,6 +122,7 @@ class _Event(NamedTuple):
     times: tuple[Times, ...] = ()
     excepted: bool = False
     known: bool = True
+    loose: bool = False  # `weekdays`: those on which anybody is there
     left_out: bool = False  # by `except`, so that times beside them are those of the others
 
 
@@ -140,16 +145,30 @@ class Schedule:
             return True
         return self._can_be_closed and self.hours[day][1] == (0, 0)
 
-    def length(self, day: int) -> int:
-        """Minutes; open until after midnight is longer than until before it."""
-        if self.is_closed(day):
-            return 0
-        start, end = self.hours[day][1]
-        return (end - start) % DAY or DAY
+    def are_apart(self, days: Iterable[int], others: Iterable[int], *, is_longer: bool) -> bool:
+        """Is any of these days longer than the others mostly are, does it begin earlier or end
+        later? Else the other way round."""
+        times = Counter(self.times[day] for day in others if not self.is_closed(day))
+        if not times:
+            return True
+        usual = times.most_common(1)[0][0]
+        pairs = [((0, 0) if self.is_closed(day) else self.times[day], usual) for day in days]
+        if not is_longer:
+            pairs = [(second, first) for first, second in pairs]
+        return any(_is_longer(*pair) for pair in pairs)
 
     def keeps(self, day: int, stated: Sequence[Times]) -> bool:
         start, end = self.hours[day][1]
-        return any(_same(start, a) and _same(end, b) for a, b in stated)
+        ends = [end, end + DAY // 2] if _is_doubtful(start, end) else [end]
+        return any(_same(start, a) and any(_same(one, b) for one in ends) for a, b in stated)
+
+    def may_close_at(self, value: Value) -> bool:
+        """Half a day after what is written."""
+        said = {(one.hour or 0) * 60 + (one.minute or 0) for one in value.moments if one.hour}
+        return any(
+            _is_doubtful(start, end) and end + DAY // 2 in said
+            for start, end in self.times.values()
+        )
 
 
 def schedules_of(tree: RecordTree) -> list[Schedule]:
@@ -164,25 +183,31 @@ def schedules_of(tree: RecordTree) -> list[Schedule]:
 def wrong_hours(outline: Outline, schedule: Schedule) -> Iterator[Wrong]:
     for sentence in outline.sentences:
         if not _OF_SOMETHING_ELSE.search(outline.text, *sentence):
+            yield from _span_of_hours(outline.text, sentence, schedule)
             yield from _check(outline.text, sentence, schedule)
             yield from _longer_days(outline.text, sentence, schedule)
             yield from _same_hours(outline.text, sentence, schedule)
 
 
 def _longer_days(text: str, sentence: Span, schedule: Schedule) -> Iterator[Wrong]:
-    """`with extended hours on weekends`: longer than on the other days."""
+    """`with extended hours on weekends`: than on most other days."""
     for found in _LONGER.finditer(text, *sentence):
         days = _DAY_SET.match(text, found.end(), sentence[1])
         if days is None:
             continue
         following = _DAY_SET.finditer(text, found.end(), min(sentence[1], days.end() + FURTHEST))
         named = frozenset().union(*map(_day_set, following))
-        lengths = [schedule.length(day) for day in sorted(named)]
-        others = [schedule.length(day) for day in _WEEK if day not in named]
-        if not others:
-            continue
-        if max(lengths) <= max(others) if found["longer"] else min(lengths) >= min(others):
+        others = [day for day in _WEEK if day not in named]
+        if not schedule.are_apart(named, others, is_longer=bool(found["longer"])):
             yield _wrong(found.start(), days.end(), schedule, min(named))
+
+
+def _span_of_hours(text: str, sentence: Span, schedule: Schedule) -> Iterator[Wrong]:
+    """`hours ranging from 9 am to 9 pm`: on some day each of them."""
+    for found in _RANGE.finditer(text, *sentence):
+        before = text[max(sentence[0], found.start() - FURTHEST) : found.start()]
+        if _RANGING.search(before):
+            yield from _some_day(_Event(*found.span(), "times", times=_range(found)), schedule)
 
 
 def _same_hours(text: str, sentence: Span, schedule: Schedule) -> Iterator[Wrong]:
@@ -200,6 +225,7 @@ class _Said(NamedTuple):
     days: frozenset[int]
     times: tuple[Times, ...]
     is_closed: bool = False
+    loose: bool = False
 
 
 def _check(text: str, sentence: Span, schedule: Schedule) -> Iterator[Wrong]:
@@ -236,6 +262,8 @@ def _first_wrong(
         if fewest[day] < len(one.days):
             continue
         if one.is_closed != schedule.is_closed(day):
+            if one.loose and not all(map(schedule.is_closed, one.days)):
+                continue
             return day
         if not one.is_closed and not schedule.keeps(day, one.times):
             return day
@@ -258,6 +286,10 @@ def _closed_days(text: str, events: Sequence[_Event]) -> tuple[list[_Said], list
             after = []
         if before and event.start - events[before[-1]].end > FURTHEST:
             before = []
+        if (after and events[after[0]].excepted) or (
+            before and _BESIDE.fullmatch(text, events[before[-1]].end, event.start)
+        ):
+            after = []
         run = [place for place in after or before if place not in taken]
         taken.add(at)
         if run and all(events[place].known for place in run):
@@ -297,7 +329,8 @@ def _blocks(text: str, events: Sequence[_Event]) -> list[_Event]:
     for event in events:
         last = blocks[-1] if blocks else None
         if last is not None and _are_one(text, last, event):
-            blocks[-1] = last._replace(end=event.end, days=last.days | event.days)
+            named = last.days | event.days
+            blocks[-1] = last._replace(end=event.end, days=named, loose=False)
         elif last is not None and last.kind == event.kind == "times":
             gap = _BOTH_ENDS.fullmatch(text, last.end, event.start)
             blocks[-1] = last._replace(end=event.end, times=_joined(last, event, gap is not None))
@@ -334,7 +367,9 @@ def _pairs(blocks: Sequence[_Event]) -> tuple[list[_Said], list[_Event]]:
             first, second = blocks[at - 2], blocks[at - 1]
             days, times = (first, second) if first.kind == "days" else (second, first)
             if days.known:
-                said.append(_Said(first.start, second.end, days.days, times.times))
+                said.append(
+                    _Said(first.start, second.end, days.days, times.times, loose=days.loose)
+                )
             at -= 2
         else:
             alone.append(blocks[at - 1])
@@ -382,7 +417,10 @@ def _events(text: str, sentence: Span) -> Iterator[_Event]:
         else:
             left_out = _EXCEPT.search(before) is not None
             excepted = left_out or _APART.search(before) is not None
-        event = _Event(*found.span(), "days", _day_set(found), (), excepted, left_out=left_out)
+        is_loose = bool(found[2] or found[3])
+        event = _Event(
+            *found.span(), "days", _day_set(found), (), excepted, loose=is_loose, left_out=left_out
+        )
         days.append(event)
         named.append(named[-1] | days[-1].days)
     yield from days
@@ -401,7 +439,8 @@ def _times(text: str, sentence: Span) -> Iterator[_Event]:
     starts = [found.start() for found in ranges]
     for found in ranges:
         before = text[max(sentence[0], found.start() - FURTHEST) : found.start()]
-        if not _OF_TIMES.search(before) and not _CHOICE.match(text, found.end()):
+        is_of_all = _OF_TIMES.search(before) or _RANGING.search(before)
+        if not is_of_all and not _CHOICE.match(text, found.end()):
             yield _Event(*found.span(), "times", times=_range(found))
     last: tuple[int, int] | None = None  # where a single time ended, and which end of the day it is
     for found in _ONE_TIME.finditer(text, *sentence):
@@ -448,6 +487,8 @@ def _range(found: re.Match[str]) -> tuple[Times, ...]:
         return ()
     if hour and not half and last_half and int(hour) <= 12:
         return ((start, end), (_minutes(hour, minute, last_half, None), end))
+    if not (half or last_half or word or last_word) and max(start, end) < DAY // 2:  # `9:30-5`
+        return ((start, end), (start, end + DAY // 2), (start + DAY // 2, end + DAY // 2))
     return ((start, end),)
 
 
@@ -472,6 +513,19 @@ def _hours_of(field: Field) -> tuple[int, int] | None:
         return None
     first, first_minute, last, last_minute = map(int, found.groups())
     return first * 60 + first_minute, last * 60 + last_minute
+
+
+def _is_longer(times: tuple[int, int], other: tuple[int, int]) -> bool:
+    """Or begins earlier, or ends later; midnight is the end of its day."""
+    (start, end), (other_start, other_end) = times, other
+    if (end - start) % DAY > (other_end - other_start) % DAY:
+        return True
+    return start != end and (start < other_start or (end or DAY) > (other_end or DAY))
+
+
+def _is_doubtful(start: int, end: int) -> bool:
+    """`7:0-10:30` of a bar may be half past ten at night."""
+    return 0 < start < end < DAY // 2
 
 
 def _same(known: int, stated: int | None) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from functools import lru_cache
 from typing import Literal, TypeGuard, get_args
 from unicodedata import normalize
@@ -162,12 +164,67 @@ def json_inside(text: str) -> Json:
 
 
 def read_inside(text: str) -> Json:
-    """The same for whoever only reads it: several walk through one result."""
+    """The same for whoever only reads it, also as Python writes it: several walk through one
+    result."""
     inside = _read_once(text) if text.lstrip()[:1] in ("{", "[") else text
     return text if isinstance(inside, str) else inside  # this text, and no equal one
 
 
-_read_once = lru_cache(maxsize=16)(json_inside)
+@lru_cache(maxsize=16)
+def _read_once(text: str) -> Json:
+    inside = json_inside(text)
+    if isinstance(inside, str) and (meant := json_of_literal(text.strip())) is not None:
+        inside = json_inside(meant)
+        return text if isinstance(inside, str) else inside
+    return inside
+
+
+# Objects and lists as Python writes them, `{'pool': True, 'owner': None}`, handed on as texts.
+LONGEST_LITERAL = 1 << 20  # characters
+_TOKEN = re.compile(
+    r"(?P<space>\s+)"
+    r"|(?P<mark>[\[\]{},:])"
+    r"|u?(?P<text>'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\")"
+    r"|(?P<number>-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)(?![\w.])"
+    r"|(?P<key>[A-Za-z_]\w*)(?=\s*:)"
+    r"|(?P<word>True|False|None|true|false|null)\b"
+)
+_WORDS = {"True": "true", "False": "false", "None": "null"}
+_ESCAPED = re.compile(r"\\(.)")
+_PLAIN = {"n": "\n", "t": "\t", "r": "\r", "'": "'", '"': '"', "\\": "\\"}
+
+
+def json_of_literal(text: str) -> str | None:
+    """The same as JSON, token by token; None if anything stands there that has no such token."""
+    if len(text) > LONGEST_LITERAL or text[:1] not in ("{", "["):
+        return None
+    parts: list[str] = []
+    at = 0
+    while at < len(text):
+        found = _TOKEN.match(text, at)
+        if found is None:
+            return None
+        kind, said = found.lastgroup or "", found[found.lastgroup or 0]
+        if kind == "text":
+            inner = _unescaped(said[1:-1])
+            if inner is None:
+                return None
+            said = json.dumps(inner)
+        elif kind == "key":
+            said = json.dumps(said)
+        elif kind == "word":
+            said = _WORDS.get(said, said)
+        parts.append(said)
+        at = found.end()
+    return "".join(parts)
+
+
+def _unescaped(text: str) -> str | None:
+    if "\\" not in text:
+        return text
+    if any(one[1] not in _PLAIN for one in _ESCAPED.finditer(text)):
+        return None
+    return _ESCAPED.sub(lambda one: _PLAIN[one[1]], text)
 
 
 def entry_of(raw: Json) -> TraceEntry:

@@ -23,9 +23,10 @@ from callmark.grounding.match import Said, Utterance
 from callmark.grounding.mismatches import Currencies
 from callmark.grounding.naming import NAMES, TITLES, GivenNames, KnownWords, find_unnamed
 from callmark.grounding.negation import grammar_of
-from callmark.grounding.polar_keys import SHORT_ANSWER, YES_OR_NO, root
+from callmark.grounding.polar_keys import SHORT_ANSWER, YES_OR_NO, plain_answer, root
 from callmark.grounding.polarity import PolarFields
 from callmark.grounding.quantifiers import AMOUNT_WORDS, Amounts, IntroducedLists
+from callmark.grounding.ratings import find_misrated
 from callmark.grounding.reading import read_stated
 from callmark.grounding.record_tree import (
     Field,
@@ -225,8 +226,7 @@ def _may_say_yes_or_no(field: Field) -> bool:
     value = field.value
     if isinstance(value, str):
         # The longest is `not available`: most texts need not be folded to be known as another.
-        plain = value.strip(" '\"").casefold() if len(value) < SHORT_ANSWER else ""
-        return plain.replace(" ", "_").replace("-", "_") in YES_OR_NO
+        return len(value) < SHORT_ANSWER and plain_answer(value) in YES_OR_NO
     return value is None or isinstance(value, bool)
 
 
@@ -267,7 +267,7 @@ def _check_values(
         ),
     )
     findings = _find_foreign(reading, index.tree, values, checker.check())
-    return _tell_nearest(reading, index, findings)
+    return find_misrated(outline, index.tree, _tell_nearest(reading, index, findings))
 
 
 def _find_foreign(
@@ -317,6 +317,9 @@ def _tell_nearest(
     for one in findings:
         if one.rule in ("value", "prose", "link") and one.label == "unsupported":
             value = values.get(one.start)
+            if value is not None and _may_close_at(index.tree, value):
+                yield StatementFinding(one.start, one.end, "unchecked", "doubtful")
+                continue
             nearest = nearest or NearestLeaf(index)
             field = None if value is None else nearest.find(value, reading.turn_at(one.start))
             near = (
@@ -519,6 +522,12 @@ def _check_hours(
             yield StatementFinding(
                 wrong.start, wrong.end, "contradicted", "hours", fields, wrong.because
             )
+
+
+def _may_close_at(tree: RecordTree, value: Value) -> bool:
+    if value.kind != "moment" or DAY_KEYS.isdisjoint(map(str.casefold, tree.keys)):
+        return False
+    return any(one.may_close_at(value) for one in schedules_of(tree))
 
 
 def _check_names(outline: Outline, known: KnownWords) -> Iterator[StatementFinding]:

@@ -303,6 +303,7 @@ RULES: dict[str, Wording] = {
     "own text": Wording("own text", "It counts words or lines that the model wrote itself."),
     "reread": Wording("read again", "A result contains the value, written in another way."),
     "rough": Wording("rough figure", "The figure is too rough to be compared with a value."),
+    "doubtful": Wording("doubtful time", "The result may mean the other half of the day."),
     "basis": Wording("basis", "It is what a rate is given per."),
     "factor": Wording("factor", "It is what other numbers are multiplied by."),
     "pace": Wording("pace", "It is a pace, and no time of day."),

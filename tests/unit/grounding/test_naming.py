@@ -30,11 +30,21 @@ def unnamed(answer, *results, **more):
             ["vegan dishes and gluten-free"],
         ),
         ("It offers takeout, coffee and waiters.", []),
+        # The word that they are dishes of comes after both, and some things are not counted.
+        ("It offers vegan and vegetarian dishes.", ["vegan and vegetarian"]),
+        ("It has a selection of vermouth and sake.", ["vermouth and sake"]),
+        ("It has a warm and inviting atmosphere, serving soup.", []),
+        ("Some guests had issues such as scratches, delays and strangers.", []),
+        ("Its categories include bistros and pubs.", []),
+        ("It serves berry, Korean and Thai food.", ["Korean and Thai"]),
         ("It does not offer omelets or pancakes.", []),
         ("Would you like me to look for places offering omelets and pancakes?", []),
         ("It offers delicious dishes and friendly services.", []),
         ("It has 4.5 stars on Harborly.", ["Harborly"]),
-        ("According to their Harborly reviews, it is good.", ["Harborly"]),
+        # Was expected to be flagged. It says where the results come from, which whoever asked for
+        # them knows better than they do, and three of four such flags were on nothing wrong.
+        ("According to their Harborly reviews, it is good.", []),
+        ("Its Harborly reviews are good, the many Harborly ratings are better.", ["Harborly"] * 2),
         ("It has 4.5 stars on Mondays, and a review on May 4.", []),
         ("It serves soup and Danish food.", ["Danish"]),
         ("Customer reviews praise the soup.", []),

@@ -220,6 +220,22 @@ def test_what_the_results_know_is_not_unknown():
     found = raised("The listing does not mention any information about parking or WiFi.", FULL)
     assert [text for text, _, _ in found] == ["parking", "WiFi"]
     assert raised("There is no information about music.", FULL) == []
+    assert raised("It is cheap, and there is no mention of WiFi.", FULL) == []
+    assert raised("There is no mention of any parking.", FULL) != []
+
+
+def test_a_text_may_be_written_as_programs_hold_it():
+    record = {"name": "Quay", "pets": "u'no'", "parking": 'u"free"', "lift": "'no'", "stars": 3}
+    assert [rule for _, _, rule in raised("It offers parking and a lift.", record)] == ["polarity"]
+    assert raised("It offers parking, but no lift.", record) == []
+    assert raised("Pets are allowed.", record) != []
+
+
+def test_what_one_guest_had_is_no_claim_about_a_field():
+    record = {"name": "Quay", "dancing": False, "fireworks": False, "pets": True, "review": "Fine."}
+    told = "One guest celebrated a birthday there, with dancing on the pier and fireworks."
+    assert raised(told, record) == []
+    assert raised("It offers dancing.", record) == [("dancing", "contradicted", "polarity")]
 
 
 def test_a_text_that_lists_fields_is_no_prose_that_tells_otherwise():

@@ -333,3 +333,51 @@ def test_a_weekday_beside_a_day_or_a_time_is_that_of_the_date(answer, wrong):
 def test_a_time_that_is_no_part_of_a_date_has_no_weekday():
     for answer in ("The desk opens on Monday at 08:00.", "On Friday 25 guests come."):
         assert not [rule for _, _, rule in statements(answer, SLOTS) if rule == "weekday"]
+
+
+SHUT_MONDAY = ["0:0-0:0"] + ["11:30-21:0"] * 3 + ["11:30-22:0", "10:0-22:0", "10:0-20:0"]
+SHORT_MONDAY = ["16:0-21:0"] + ["11:30-21:0"] * 3 + ["11:30-21:30"] * 2 + ["11:30-21:0"]
+LATE = ["7:0-10:30"] * 7
+
+
+@pytest.mark.parametrize(
+    ("hours", "answer"),
+    [
+        # The earliest and the latest of several days.
+        (SHUT_MONDAY, "It is open Tuesday to Sunday, with hours ranging from 10 am to 10 pm."),
+        (SHUT_MONDAY, "Hours: Mon: closed, Tue-Thu: 11:30am-9pm, Fri: 11:30am-10pm."),
+        # Who says `weekdays` means those on which anybody is there.
+        (SHUT_MONDAY, "It opens at 11:30 AM on weekdays and 10 AM on weekends."),
+        (NO_SUNDAY, "It is open from 8 am to 6 pm on weekends too."),
+        (["9:30-17:0"] * 7, "Mon-Sun 9:30-5."),
+        (SHORT_MONDAY, "It is open every day, with extended hours on weekends."),
+        (NO_MONDAY_TUESDAY, "They don't open on Mondays and Tuesdays."),
+        # A bar that closes at half past ten closes at night.
+        (LATE, "The bar is open from 7:00 AM to 10:30 PM every day."),
+        (LATE, "It is open from 7:00 AM to 10:30 AM every day."),
+    ],
+)
+def test_ways_to_tell_hours_that_are_not_the_same_every_day(hours, answer):
+    assert flags(answer, hours) == []
+
+
+@pytest.mark.parametrize(
+    ("hours", "answer", "wrong"),
+    [
+        (SHUT_MONDAY, "It is open daily, with hours ranging from 9 am to 10 pm.", "9 am"),
+        (SHUT_MONDAY, "It opens at 9:30 AM on weekdays.", "opens at 9:30 AM on weekdays"),
+        (LATE_FRIDAY, "It is open from 11 am to 10 pm on weekends and 11 am to 8 pm on weekdays.",
+         "11 am to 8 pm on weekdays"),
+        (ALIKE, "It is open daily, with extended hours on weekends.", "extended hours on weekends"),
+        (WEEKEND, "It has longer hours on weekends.", "longer hours on weekends"),
+        (LATE, "It is open from 7:00 AM to 9:30 PM every day.", "9:30 PM"),
+        (NO_SUNDAY, "They don't open on Saturdays.", "n't open on Saturdays"),
+    ],
+)  # fmt: skip
+def test_hours_of_some_days_that_are_wrong(hours, answer, wrong):
+    assert any(wrong in text or text in wrong for text, _ in flags(answer, hours))
+
+
+def test_a_closing_time_that_may_mean_the_night_is_left_open():
+    found = statements("It closes at 10:30 PM every day.", record(LATE))
+    assert ("10:30 PM", "unchecked", "doubtful") in found
