@@ -20,7 +20,7 @@ from callmark.grounding.values import Value, is_one_value, is_small
 from callmark.grounding.workings import TurnAt
 
 WIDEST = 320  # characters in which one thing is described
-MOST_PLACES = 60  # leaves that say one thing; what stands in more of them tells nobody apart
+MOST_PLACES = 40  # leaves that say one thing; what stands in more of them tells nobody apart
 MOST_TOLD = 24  # things said of one item
 LONGEST_TEXT = 40
 FEWEST = 2  # things of other keys that single an item out
@@ -37,12 +37,12 @@ _APART = re.compile(
 
 class _Told(NamedTuple):
     """Something that is said of items: where it stands, under which keys results have it ("": it is
-    a name), and of which items."""
+    a name), and of which items of each kind."""
 
     start: int
     end: int
     keys: frozenset[str]
-    items: frozenset[int]
+    items: dict[str, list[int]]
 
 
 class DescribedItems:
@@ -61,6 +61,7 @@ class DescribedItems:
         self._index, self._binder, self._turn_at = index, binder, turn_at
         self._told_in: dict[Span, list[_Told]] = {}
         self._records = {one.number: one for one in index.tree.records}
+        self._items: dict[int, int] = {}
 
     def other_than(
         self, value: Value, fields: Sequence[Field], states: Callable[[Field, Value], bool]
@@ -116,24 +117,24 @@ class DescribedItems:
             return []
         if self._is_apart(others, value):
             return []
-        by_kind: dict[str, list[_Told]] = {}
+        by_kind: dict[str, list[tuple[_Told, list[int]]]] = {}
         for one in others:
-            for kind in {self._records[number].kind for number in one.items}:
-                by_kind.setdefault(kind, []).append(one)
+            for kind, items in one.items.items():
+                if len(items) < self._sizes[kind]:
+                    by_kind.setdefault(kind, []).append((one, items))
         best: list[ResultRecord] = []
         is_item = self._outline.line_at(value.start).level > 0
         most = FEWEST - 1
-        for kind, all_told in by_kind.items():
-            telling = [one for one in all_told if len(self._of_kind(one, kind)) < self._sizes[kind]]
-            seen = [key for one in telling for key in one.keys or ("",)]
+        for telling in by_kind.values():
+            seen = [key for one, _ in telling for key in one.keys or ("",)]
             if len(seen) != len(set(seen)):  # two things are spoken of
                 return []
-            votes = Counter(number for one in telling for number in self._of_kind(one, kind))
+            votes = Counter(number for _, items in telling for number in items)
             if max((votes[number] for number in having), default=0) >= len(telling):
                 return []
             meant = sorted(number for number, count in votes.items() if count == len(telling))
             if len(telling) > most and 0 < len(meant) <= MOST_COPIES:
-                is_named = any(not one.keys for one in telling)
+                is_named = any(not one.keys for one, _ in telling)
                 if is_named or is_item or len(telling) > FEWEST:
                     best, most = [self._records[number] for number in meant], len(telling)
         return best
@@ -144,9 +145,6 @@ class DescribedItems:
         between = (max(before), value.start) if before else (value.end, min(after))
         return _APART.search(self._outline.text, *between) is not None
 
-    def _of_kind(self, one: _Told, kind: str) -> list[int]:
-        return [number for number in one.items if self._records[number].kind == kind]
-
     @once
     def _sizes(self) -> Counter[str]:
         return Counter(one.kind for one in self._index.tree.records)
@@ -154,14 +152,22 @@ class DescribedItems:
     def _item_of(self, record: ResultRecord) -> int:
         """The nearest item of a list that it is, or is a part of; else itself, if there are others
         of its kind. -1: nothing that could be taken for another."""
-        one: ResultRecord | None = record
-        while one is not None and not one.kind.endswith("/*"):
-            one = one.parent
-        one = record if one is None else one
-        return one.number if one.kind and self._sizes[one.kind] > 1 else -1
+        number = self._items.get(record.number)
+        if number is None:
+            one: ResultRecord | None = record
+            while one is not None and not one.kind.endswith("/*"):
+                one = one.parent
+            one = record if one is None else one
+            number = one.number if one.kind and self._sizes[one.kind] > 1 else -1
+            self._items[record.number] = number
+        return number
 
-    def _items_of(self, records: Iterable[ResultRecord]) -> frozenset[int]:
-        return frozenset(number for one in records if (number := self._item_of(one)) >= 0)
+    def _items_of(self, records: Iterable[ResultRecord]) -> dict[str, list[int]]:
+        found: dict[str, list[int]] = {}
+        for number in dict.fromkeys(map(self._item_of, records)):
+            if number >= 0:
+                found.setdefault(self._records[number].kind, []).append(number)
+        return found
 
     def _told(self, start: int, end: int, fields: Sequence[Field]) -> _Told:
         keys = frozenset(field.key for field in fields)
