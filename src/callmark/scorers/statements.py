@@ -26,7 +26,6 @@ from callmark.grounding.negation import grammar_of
 from callmark.grounding.polar_keys import SHORT_ANSWER, YES_OR_NO, plain_answer, root
 from callmark.grounding.polarity import PolarFields
 from callmark.grounding.quantifiers import AMOUNT_WORDS, Amounts, IntroducedLists
-from callmark.grounding.ratings import find_misrated
 from callmark.grounding.reading import read_stated
 from callmark.grounding.record_tree import (
     Field,
@@ -267,7 +266,7 @@ def _check_values(
         ),
     )
     findings = _find_foreign(reading, index.tree, values, checker.check())
-    return find_misrated(outline, index.tree, _tell_nearest(reading, index, findings))
+    return _tell_nearest(reading, index, findings)
 
 
 def _find_foreign(
