@@ -22,7 +22,7 @@ from callmark.grounding.values import Value, decimals_of
 MOST_NEAR = 14  # operands of two steps
 LEAST_DIGITS = 3
 FEW_HELD = 6  # numbers in all results: any of them may have been used
-LIKELY, AT_HAND = 0.04, 0.4  # how many others may be expected to give it as well
+LIKELY, FURTHER, AT_HAND = 0.04, 0.15, 0.4  # how many others may be expected to give it as well
 # What one unit of time is in another, where the words around a number speak of both.
 _CONSTANTS = (
     (re.compile(r"week|woche|semana|semaine", re.I), (7, 52)),
@@ -84,6 +84,11 @@ class Operands(NamedTuple):
 def _addends(numbers: Sequence[int]) -> list[int]:
     """Nobody adds how many there are to what something costs."""
     return [one for one in numbers if one % SCALE or one >= arithmetic.LEAST * SCALE]
+
+
+def _is_round(number: int) -> bool:
+    """`30`, `100`: any number is so much away from one that has another digit."""
+    return number % SCALE == 0 and len(str(number // SCALE).rstrip("0")) < 2
 
 
 def two_steps(foreign: frozenset[int]) -> Callable[[Sequence[int]], Iterator[Step]]:
@@ -180,7 +185,7 @@ def work_out_in_two(value: Value, wanted: Wanted, near: Operands, digits: int) -
     is_fine = decimals_of(value) >= arithmetic.CENTS
     in_two = two_steps(near.foreign)
     for steps, least, at_most in (
-        (sums, 1, AT_HAND if is_compared else LIKELY),
+        (sums, 1 if is_compared else 2, AT_HAND if is_compared else LIKELY),
         (products, 2 if is_rate else more, 2 * LIKELY if is_rate else LIKELY),
         (of_percents(near.percents), 2 if _SHARED.search(near.cues) else more, LIKELY),
         (_in_other_units(near.cues), 2, LIKELY),
@@ -201,7 +206,13 @@ def work_out_in_two(value: Value, wanted: Wanted, near: Operands, digits: int) -
             if pool in tried:  # where nothing was said, or no record is meant
                 continue
             tried.append(pool)
-            found = work_out(wanted, pool, steps, at_most)
+            limit = at_most
+            if steps is sums and len(tried) > 1:  # more than what stands beside it
+                if not is_compared and len(tried) > 2:
+                    continue  # what was said, without a word that says what for
+                pool = [one for one in pool if one in near.named or not _is_round(one)]
+                limit = min(at_most, FURTHER)
+            found = work_out(wanted, pool, steps, limit)
             if found is not None:
                 return _chained(found)
     return None

@@ -74,6 +74,7 @@ _THE = re.compile(
 )
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _SMALL_COINS = frozenset("cpm ct cts cent cents pence p centimes".split())
+_NOUN = re.compile(r"[ \u00a0][^\W\d_]{4,}s\b")
 _SCALED = re.compile(
     r"(?i)\b(?:millions?|mio|billions?|mrd|thousands?|tsd|millones|milliarden?)\b"
     rf"|[{SIGNS}]\s?(?:m|k|bn)\b|\b(?:m|k|bn)\s?[{SIGNS}]"
@@ -279,12 +280,14 @@ class FurtherWorkings(Workings):
             ),
             any(
                 "100" in key or not _SMALL_COINS.isdisjoint(key_words(key))
-                for key in self.index.tree.keys
+                for key in (*self.index.tree.keys, near_text.casefold())
             ),
             self._held(turn),
             self._named(value, sentence),
             factors,
         )
+        if self.index.is_prose:  # full of numbers that are of anything
+            near = near._replace(recorded=(), said=(), held=(), named=())
         near = near._replace(foreign=self._foreign(value, close, near))
         digits, wanted = digits_of(value), self._wanted(value)
         if value.form.percent:  # any of the hundred could stand there
@@ -455,16 +458,25 @@ class FurtherWorkings(Workings):
             return frozenset()
         kind = dimension_of(value.unit)
         stated: dict[int, list[str]] = {}
+        amounts = {abs(one.readings[0]) for one in close if one.readings and self.is_money(one)}
+        foreign: set[int] = set()
         for one in close:
             if one.readings:
-                stated.setdefault(abs(one.readings[0]), []).append(one.unit)
-        foreign: set[int] = set()
+                number = abs(one.readings[0])
+                stated.setdefault(number, []).append(one.unit)
+                # `$163.4 million across 91,730 policies`
+                if kind == "money" and number not in amounts and self._counts(one):
+                    foreign.add(number)
         for number in {*near.stated, *near.recorded, *near.said}:
             fields = islice(self.index.numbers.get(number, ()), MOST_NEAR)
             units = [*stated.get(number, ()), *(unit_of_key(key_words(f.key)) for f in fields)]
             if units and all(unit and dimension_of(unit) != kind for unit in units):
                 foreign.add(number)
         return frozenset(foreign)
+
+    def _counts(self, value: Value) -> bool:
+        """Does it say how many there are of what stands behind it?"""
+        return not (value.unit or decimals_of(value)) and bool(_NOUN.match(self.text, value.end))
 
     def _multiplied(self, value: Value, counts: list[int], near: Operands) -> Worked | None:
         """So many times anything that the results hold; so much of what they give per 100."""

@@ -41,7 +41,7 @@ SMALL = 13  # a whole number below it stands in every result
 TELLING = 4  # so many digits tell a number from others
 # How many others may be expected to give a number as well, of what stands beside it, of what is
 # near, and of all that there is.
-AT_HAND, FURTHER, FAR_OFF = 0.4, 0.2, 0.08
+AT_HAND, FURTHER, FAR_OFF, HARDLY = 0.4, 0.2, 0.08, 0.01
 BESIDE_SHARE = 0.7
 FEW_NUMBERS = 6
 NEAREST_TERMS = 6  # of the record that is spoken of
@@ -57,6 +57,7 @@ _THE_REST = re.compile(
     re.IGNORECASE,
 )
 _WORD = re.compile(r"[^\W\d_]{2,}")
+_NOUN = re.compile(r"[\s\u00a0-]([^\W\d_]{3,})")
 _YEARLY = re.compile(
     r"\b(?:month\w*|year\w*|annual\w*|monat\w*|jahr\w*|jährlich\w*|mes(?:es)?|mensual\w*|años?"
     r"|anual\w*|mois|mensuel\w*|ans?|années?|annuel\w*)\b",
@@ -75,9 +76,12 @@ class Worked(NamedTuple):
 
 
 def digits_of(value: Value) -> int:
-    """How many digits tell it from others: not the zeros before or after them."""
+    """How many digits tell it from others: not the zeros before or after them, and no `.00`."""
     digits = "".join(filter(str.isdecimal, value.text)).lstrip("0")
-    return len(digits) if decimals_of(value) else len(digits.rstrip("0"))
+    decimals = int(decimals_of(value))
+    if decimals and digits[-decimals:].strip("0"):
+        return len(digits)
+    return len(digits.rstrip("0"))
 
 
 def may_go_with(one: Value, other: Value) -> bool:
@@ -86,6 +90,16 @@ def may_go_with(one: Value, other: Value) -> bool:
         return True
     kinds = {dimension_of(one.unit), dimension_of(other.unit)}
     return len(kinds) == 1 or "money" in kinds or "time" in kinds
+
+
+def says_the_same(text: str, one: Value, other: Value) -> bool:
+    """Two equal numbers: `48 square feet` are no `48 hours`, and no `48%`."""
+    if one.form.percent != other.form.percent or not may_go_with(one, other):
+        return False
+    nouns = [_NOUN.match(text, value.end) for value in (one, other) if not value.unit]
+    words = {stem(found[1].casefold()) for found in nouns if found is not None}
+    is_small = abs(other.readings[0]) < SMALL * SCALE and not decimals_of(other)
+    return len(words) < 2 if is_small else True
 
 
 def readings_of(values: Iterable[Value]) -> list[int]:
@@ -192,7 +206,7 @@ class Workings:
         operands += [
             one.readings[0]
             for one in self.values_after(value, sentence[1])
-            if self._is_alike(one, value)
+            if self._is_alike(one, value) and may_go_with(one, value)
         ]
         amounts = self._amounts(value, sentence)
         operands += amounts
@@ -325,6 +339,8 @@ class Workings:
     ) -> Worked | None:
         """A word has to announce it, or the number has digits enough, or it is one step from the
         record whose other numbers stand beside it."""
+        if not is_announced and digits_of(value) < TELLING - 1:
+            return None
         found = work_out(wanted, self._of_neighbours(value, sentence), steps, FURTHER)
         if found is not None and not self._is_digit_apart(value, found):
             return worked_of(found)
@@ -384,7 +400,10 @@ class Workings:
             for field in self._by_key_word[word]
             if field.number and field.counts_for(turn)
         ]
-        months = [12 * SCALE] if _YEARLY.search(self.text, start, end) else []
+        is_yearly = _YEARLY.search(self.text, start, end) is not None
+        # `50 years` are no product of 12.
+        is_yearly = is_yearly and _YEARLY.match(self.text, value.end + 1) is None
+        months = [12 * SCALE] if is_yearly else []
         return [*months, *(found if len(found) <= MAX_TERMS else ())]
 
     @once
@@ -548,14 +567,25 @@ class Workings:
             case "count":
                 return not decimals_of(value) and (one.is_plain or is_linked)
             case "mean":
-                if is_linked and decimals_of(value) and one.because.endswith(" of all"):
+                is_of_all = one.because.endswith(" of all") and not self._has_another(one)
+                if is_linked and decimals_of(value) and is_of_all:
                     return True
                 return is_announced and (is_linked or digits >= TELLING - 1)
             case "part":
                 return digits >= TELLING or is_linked
             case "rest" | "pair" | "difference":
                 return digits > TELLING or is_announced
+        is_bare = value.form.factor == 1 and not decimals_of(value)
+        if is_bare and digits == TELLING - 1 and not (is_announced or is_linked):
+            wanted = self._wanted(value)  # `$106`, which some flights cost together
+            return wanted.chance(len(self._sums.near(*wanted.vicinity()))) <= HARDLY
         return digits >= TELLING - 1 or is_announced or is_linked
+
+    def _has_another(self, one: ResultSum) -> bool:
+        """`rated 4.3 stars`, where what is spoken of has `stars` of its own beside those of its
+        reviews."""
+        keys = {field.key for word in one.words for field in self._by_key_word.get(word, ())}
+        return len(keys) > 1
 
     @once
     def _sums(self) -> ResultSums:
