@@ -536,6 +536,19 @@ def sums(numbers: Sequence[int]) -> Iterator[Step]:
             yield large - small, "difference", (large, small)
 
 
+def added(numbers: Sequence[int]) -> Iterator[Step]:
+    return (one for one in sums(numbers) if one[1] == "sum")
+
+
+def taken(numbers: Sequence[int]) -> Iterator[Step]:
+    return (one for one in sums(numbers) if one[1] == "difference")
+
+
+def is_round(number: int) -> bool:
+    """`30`, `100`: any number is so much away from one that has another digit."""
+    return number % SCALE == 0 and len(str(number // SCALE).rstrip("0")) < 2
+
+
 def products(numbers: Sequence[int]) -> Iterator[Step]:
     for one, other in combinations(numbers, 2):
         large, small = (one, other) if one > other else (other, one)

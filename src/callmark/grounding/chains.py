@@ -14,7 +14,7 @@ from itertools import combinations
 from typing import NamedTuple
 
 from callmark.grounding import arithmetic
-from callmark.grounding.arithmetic import Step, Wanted, products, sums, work_out
+from callmark.grounding.arithmetic import Step, Wanted, is_round, products, sums, work_out
 from callmark.grounding.numbers import SCALE, decimal_text
 from callmark.grounding.text import SIGNS
 from callmark.grounding.values import Value, decimals_of
@@ -84,11 +84,6 @@ class Operands(NamedTuple):
 def _addends(numbers: Sequence[int]) -> list[int]:
     """Nobody adds how many there are to what something costs."""
     return [one for one in numbers if one % SCALE or one >= arithmetic.LEAST * SCALE]
-
-
-def _is_round(number: int) -> bool:
-    """`30`, `100`: any number is so much away from one that has another digit."""
-    return number % SCALE == 0 and len(str(number // SCALE).rstrip("0")) < 2
 
 
 def two_steps(foreign: frozenset[int]) -> Callable[[Sequence[int]], Iterator[Step]]:
@@ -162,6 +157,17 @@ def of_percents(percents: Sequence[int]) -> Callable[[Sequence[int]], Iterator[S
     return steps
 
 
+def plain_shares(percents: Sequence[int]) -> Callable[[Sequence[int]], Iterator[Step]]:
+    """So many per cent of a number, and no more."""
+
+    def steps(numbers: Sequence[int]) -> Iterator[Step]:
+        for share in percents:
+            for whole in numbers:
+                yield whole * share // (100 * SCALE), "share", (share, whole)
+
+    return steps
+
+
 def is_told_as_rate(cues: str) -> bool:
     return arithmetic.announces_as("product", cues) or _RATE.search(cues) is not None
 
@@ -210,12 +216,19 @@ def work_out_in_two(value: Value, wanted: Wanted, near: Operands, digits: int) -
             if steps is sums and len(tried) > 1:  # more than what stands beside it
                 if not is_compared and len(tried) > 2:
                     continue  # what was said, without a word that says what for
-                pool = [one for one in pool if one in near.named or not _is_round(one)]
-                limit = min(at_most, FURTHER)
+                limit = at_most if pool == pools[2] else min(at_most, FURTHER)
             found = work_out(wanted, pool, steps, limit)
-            if found is not None:
+            is_at_hand = steps is not sums or len(tried) == 1
+            if found is not None and (is_at_hand or not _is_far_off(found, near)):
                 return _chained(found)
     return None
+
+
+def _is_far_off(found: arithmetic.Sum, near: Operands) -> bool:
+    """Has one of its operands a single digit, so that it would lead to a slip of the other, too?
+    Unless its key is named, or what it is taken from stands beside it."""
+    slips = [one for one in found.operands if is_round(one) and one not in near.named]
+    return bool(slips) and (found.rule == "sum" or set(near.stated).isdisjoint(found.operands))
 
 
 def _as_share(wanted: Wanted, near: Operands) -> Chained | None:

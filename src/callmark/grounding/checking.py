@@ -21,6 +21,7 @@ from callmark.grounding.chains import is_within_reach
 from callmark.grounding.counting import CountedThings
 from callmark.grounding.field_words import Measures
 from callmark.grounding.further import FurtherWorkings
+from callmark.grounding.likeness import Worked, says_the_same
 from callmark.grounding.match import Said
 from callmark.grounding.mismatches import Mismatches
 from callmark.grounding.numbers import SCALE, decimal_text
@@ -36,7 +37,7 @@ from callmark.grounding.spans import TOLD_CHANGE, Outline, Span
 from callmark.grounding.text import Frozen, names_an_ending, once
 from callmark.grounding.told_of import Beside, TellingOf
 from callmark.grounding.values import Value, decimals_of, is_one_value, is_small
-from callmark.grounding.workings import FEW_NUMBERS, TurnAt, Worked, says_the_same
+from callmark.grounding.workings import FEW_NUMBERS, TurnAt
 from callmark.records.statements import FLAGS, GOOD, StatementLabel
 
 if TYPE_CHECKING:

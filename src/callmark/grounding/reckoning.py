@@ -152,10 +152,8 @@ class Reckoning:
             _dates_of([*near.before, *(m for one in own for m in _moments_of(one))], self._years)
         )
         terms = told or [*terms_in(near.text), *(term for one in own for term in _terms_of(one))]
-        if not told and _IS_TERM.search(near.sentence) is None:
-            close = MOST_CLOSE  # nothing says that it was reckoned
-        else:
-            close = WINDOW
+        is_told = bool(told) or _IS_TERM.search(near.sentence) is not None
+        close = WINDOW if is_told else MOST_CLOSE
         found = self._reach(wanted, days, terms if told else [*terms, *self._terms], close)
         if found is not None or (named and not told):
             return found

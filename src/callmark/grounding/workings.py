@@ -6,14 +6,31 @@ from __future__ import annotations
 import math
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from itertools import accumulate, combinations, islice, permutations
-from typing import NamedTuple
 
 from callmark.grounding import arithmetic
-from callmark.grounding.arithmetic import Steps, Wanted, products, share_of, shares, sums, work_out
+from callmark.grounding.arithmetic import (
+    Steps,
+    Wanted,
+    added,
+    is_round,
+    products,
+    share_of,
+    shares,
+    taken,
+    work_out,
+)
 from callmark.grounding.binding import NEAREST, Binder
 from callmark.grounding.counting import CountedThings
+from callmark.grounding.likeness import (
+    SMALL,
+    Worked,
+    digits_of,
+    may_go_with,
+    readings_of,
+    worked_of,
+)
 from callmark.grounding.list_columns import ListColumn, ListColumns
 from callmark.grounding.match import Said
 from callmark.grounding.numbers import SCALE, TOLERANCE, decimal_text
@@ -27,17 +44,11 @@ from callmark.grounding.record_tree import (
     stem,
 )
 from callmark.grounding.spans import WIDE, Outline, OutlineLine, Span
-from callmark.grounding.sums import (
-    ResultSum,
-    ResultSums,
-    days_between,
-    minutes_between,
-)
+from callmark.grounding.sums import ResultSum, ResultSums, days_between, minutes_between
 from callmark.grounding.text import once
 from callmark.grounding.values import Value, decimals_of
 
 MAX_TERMS = 12  # of a sum
-SMALL = 13  # a whole number below it stands in every result
 TELLING = 4  # so many digits tell a number from others
 # How many others may be expected to give a number as well, of what stands beside it, of what is
 # near, and of all that there is.
@@ -57,7 +68,6 @@ _THE_REST = re.compile(
     re.IGNORECASE,
 )
 _WORD = re.compile(r"[^\W\d_]{2,}")
-_NOUN = re.compile(r"[\s\u00a0-]([^\W\d_]{3,})")
 _YEARLY = re.compile(
     r"\b(?:month\w*|year\w*|annual\w*|monat\w*|jahr\w*|jährlich\w*|mes(?:es)?|mensual\w*|años?"
     r"|anual\w*|mois|mensuel\w*|ans?|années?|annuel\w*)\b",
@@ -65,54 +75,6 @@ _YEARLY = re.compile(
 )
 
 TurnAt = Callable[[int], int | None]
-
-
-class Worked(NamedTuple):
-    """How a number came about, and what shows it."""
-
-    rule: str
-    because: str
-    fields: tuple[Field, ...] = ()
-
-
-def digits_of(value: Value) -> int:
-    """How many digits tell it from others: not the zeros before or after them, and no `.00`."""
-    digits = "".join(filter(str.isdecimal, value.text)).lstrip("0")
-    decimals = int(decimals_of(value))
-    if decimals and digits[-decimals:].strip("0"):
-        return len(digits)
-    return len(digits.rstrip("0"))
-
-
-def may_go_with(one: Value, other: Value) -> bool:
-    """Nobody adds degrees to millimetres."""
-    if not one.unit or not other.unit or one.unit == other.unit:
-        return True
-    kinds = {dimension_of(one.unit), dimension_of(other.unit)}
-    return len(kinds) == 1 or "money" in kinds or "time" in kinds
-
-
-def says_the_same(text: str, one: Value, other: Value) -> bool:
-    """Two equal numbers: `48 square feet` are no `48 hours`, and no `48%`."""
-    if one.form.percent != other.form.percent or not may_go_with(one, other):
-        return False
-    nouns = [_NOUN.match(text, value.end) for value in (one, other) if not value.unit]
-    words = {stem(found[1].casefold()) for found in nouns if found is not None}
-    is_small = abs(other.readings[0]) < SMALL * SCALE and not decimals_of(other)
-    return len(words) < 2 if is_small else True
-
-
-def readings_of(values: Iterable[Value]) -> list[int]:
-    return [
-        abs(one.readings[0])
-        for one in values
-        if one.readings and one.kind == "number" and not one.form.percent
-    ]
-
-
-def worked_of(found: arithmetic.Sum) -> Worked:
-    because = " and ".join(map(decimal_text, found.operands))
-    return Worked(found.rule, f"a {found.rule} of {because}")
 
 
 class Workings:
@@ -309,16 +271,18 @@ class Workings:
                 return worked_of(found)
         ways: list[tuple[Steps, bool]] = [(shares, True)]
         if not is_share:
-            is_compared = is_row or any(
-                arithmetic.announces_as(how, cues) for how in ("difference", "sum")
-            )
-            is_time = bool(value.unit) and dimension_of(value.unit) == "time"
-            ways = [(sums, is_compared)]
-            if not is_time:
+            ways = [
+                (added, is_row or arithmetic.announces_as("sum", cues)),
+                (taken, is_row or arithmetic.announces_as("difference", cues)),
+            ]
+            if not value.unit or dimension_of(value.unit) != "time":
                 is_rate = arithmetic.announces_as("product", cues) or _YEARLY.search(cues)
                 ways.append((products, is_row or bool(is_rate)))
+        is_alone = sum(is_announced for _, is_announced in ways[:2]) == 1
         for steps, is_announced in ways:
-            worked = self._one_step(value, sentence, wanted, steps, is_announced=is_announced)
+            worked = self._one_step(
+                value, sentence, wanted, steps, is_announced=is_announced, is_alone=is_alone
+            )
             if worked is not None:
                 return worked
         return None
@@ -335,13 +299,22 @@ class Workings:
         return None
 
     def _one_step(
-        self, value: Value, sentence: Span, wanted: Wanted, steps: Steps, *, is_announced: bool
+        self,
+        value: Value,
+        sentence: Span,
+        wanted: Wanted,
+        steps: Steps,
+        *,
+        is_announced: bool,
+        is_alone: bool,
     ) -> Worked | None:
         """A word has to announce it, or the number has digits enough, or it is one step from the
         record whose other numbers stand beside it."""
         if not is_announced and digits_of(value) < TELLING - 1:
             return None
-        found = work_out(wanted, self._of_neighbours(value, sentence), steps, FURTHER)
+        # As many others are expected where each of two ways is tried by itself.
+        part = 0.5 if steps in (added, taken) and not (is_announced and is_alone) else 1.0
+        found = work_out(wanted, self._of_neighbours(value, sentence), steps, part * FURTHER)
         if found is not None and not self._is_digit_apart(value, found):
             return worked_of(found)
         if not is_announced and digits_of(value) < TELLING:
@@ -355,7 +328,10 @@ class Workings:
             (self._all_numbers, FAR_OFF),
         ):
             operands += more(value, sentence)
-            found = work_out(wanted, operands, steps, at_most)
+            found = work_out(wanted, operands, steps, part * at_most)
+            is_far = not is_announced and found is not None and is_round(min(found.operands))
+            if is_far and steps in (added, taken):
+                continue
             if found is not None and not self._is_digit_apart(value, found):
                 return worked_of(found)
             if is_announced and more == self._in_record and wanted.low > 0:
@@ -632,16 +608,10 @@ class Workings:
         spans = {convert(abs(one.readings[0]), one.unit, "min") for one in lasting}
         for other in self._moments_beside(value):
             minutes = minutes_between(other.moments[0], wanted)
-            for span in spans if minutes is not None else ():
-                if (
-                    span
-                    and minutes is not None
-                    and span
-                    in (
-                        minutes * SCALE,
-                        (24 * 60 - minutes) * SCALE,
-                    )
-                ):
+            if minutes is None:
+                continue
+            for span in filter(None, (minutes * SCALE, (24 * 60 - minutes) * SCALE)):
+                if span in spans:
                     return Worked("time", f"{other.text} and {decimal_text(span)} minutes")
         return None
 
