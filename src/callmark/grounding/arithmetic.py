@@ -540,10 +540,6 @@ def added(numbers: Sequence[int]) -> Iterator[Step]:
     return (one for one in sums(numbers) if one[1] == "sum")
 
 
-def taken(numbers: Sequence[int]) -> Iterator[Step]:
-    return (one for one in sums(numbers) if one[1] == "difference")
-
-
 def is_round(number: int) -> bool:
     """`30`, `100`: any number is so much away from one that has another digit."""
     return number % SCALE == 0 and len(str(number // SCALE).rstrip("0")) < 2

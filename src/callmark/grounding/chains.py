@@ -228,6 +228,8 @@ def _is_far_off(found: arithmetic.Sum, near: Operands) -> bool:
     """Has one of its operands a single digit, so that it would lead to a slip of the other, too?
     Unless its key is named, or what it is taken from stands beside it."""
     slips = [one for one in found.operands if is_round(one) and one not in near.named]
+    if found.rule == "difference" and arithmetic.sets_against(near.cues):
+        return False
     return bool(slips) and (found.rule == "sum" or set(near.stated).isdisjoint(found.operands))
 
 

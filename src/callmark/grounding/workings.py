@@ -18,7 +18,7 @@ from callmark.grounding.arithmetic import (
     products,
     share_of,
     shares,
-    taken,
+    sums,
     work_out,
 )
 from callmark.grounding.binding import NEAREST, Binder
@@ -271,18 +271,15 @@ class Workings:
                 return worked_of(found)
         ways: list[tuple[Steps, bool]] = [(shares, True)]
         if not is_share:
-            ways = [
-                (added, is_row or arithmetic.announces_as("sum", cues)),
-                (taken, is_row or arithmetic.announces_as("difference", cues)),
-            ]
+            is_total = arithmetic.announces_as("sum", cues)
+            is_compared = is_row or arithmetic.announces_as("difference", cues)
+            is_sum = is_total and not is_compared and digits_of(value) < TELLING
+            ways = [(added if is_sum else sums, is_total or is_compared)]
             if not value.unit or dimension_of(value.unit) != "time":
                 is_rate = arithmetic.announces_as("product", cues) or _YEARLY.search(cues)
                 ways.append((products, is_row or bool(is_rate)))
-        is_alone = sum(is_announced for _, is_announced in ways[:2]) == 1
         for steps, is_announced in ways:
-            worked = self._one_step(
-                value, sentence, wanted, steps, is_announced=is_announced, is_alone=is_alone
-            )
+            worked = self._one_step(value, sentence, wanted, steps, is_announced=is_announced)
             if worked is not None:
                 return worked
         return None
@@ -299,22 +296,14 @@ class Workings:
         return None
 
     def _one_step(
-        self,
-        value: Value,
-        sentence: Span,
-        wanted: Wanted,
-        steps: Steps,
-        *,
-        is_announced: bool,
-        is_alone: bool,
+        self, value: Value, sentence: Span, wanted: Wanted, steps: Steps, *, is_announced: bool
     ) -> Worked | None:
         """A word has to announce it, or the number has digits enough, or it is one step from the
         record whose other numbers stand beside it."""
-        if not is_announced and digits_of(value) < TELLING - 1:
+        is_fine = decimals_of(value) >= arithmetic.CENTS or digits_of(value) >= TELLING - 1
+        if steps is products and not (is_announced or is_fine):
             return None
-        # As many others are expected where each of two ways is tried by itself.
-        part = 0.5 if steps in (added, taken) and not (is_announced and is_alone) else 1.0
-        found = work_out(wanted, self._of_neighbours(value, sentence), steps, part * FURTHER)
+        found = work_out(wanted, self._of_neighbours(value, sentence), steps, FURTHER)
         if found is not None and not self._is_digit_apart(value, found):
             return worked_of(found)
         if not is_announced and digits_of(value) < TELLING:
@@ -328,9 +317,9 @@ class Workings:
             (self._all_numbers, FAR_OFF),
         ):
             operands += more(value, sentence)
-            found = work_out(wanted, operands, steps, part * at_most)
+            found = work_out(wanted, operands, steps, at_most)
             is_far = not is_announced and found is not None and is_round(min(found.operands))
-            if is_far and steps in (added, taken):
+            if is_far and steps is sums:
                 continue
             if found is not None and not self._is_digit_apart(value, found):
                 return worked_of(found)
