@@ -21,13 +21,19 @@ from callmark.grounding.values import Value, decimals_of
 
 MOST_NEAR = 14  # operands of two steps
 LEAST_DIGITS = 3
+SMALL = 13  # of so few, anything is a share
 FEW_HELD = 6  # numbers in all results: any of them may have been used
 LIKELY, FURTHER, AT_HAND = 0.04, 0.15, 0.4  # how many others may be expected to give it as well
 # What one unit of time is in another, where the words around a number speak of both.
 _CONSTANTS = (
     (re.compile(r"week|woche|semana|semaine", re.I), (7, 52)),
     (re.compile(r"month|monat|mes\b|meses|mensual|mois|mensuel", re.I), (12, 30)),
-    (re.compile(r"year|annual|jahr|jähr|año|anual|\bans?\b|année|annuel", re.I), (12, 52, 365)),
+    (
+        re.compile(
+            r"year|annual|jahr|jähr|año|anual|(?:par\s|l['’])an\b|\bans\b|année|annuel", re.I
+        ),
+        (12, 52, 365),
+    ),
     (
         re.compile(r"\bdays?\b|daily|\btage?\b|täglich|\bd[ií]as?\b|diari|jour", re.I),
         (7, 24, 30, 365),
@@ -241,7 +247,13 @@ def _as_share(wanted: Wanted, near: Operands) -> Chained | None:
         wholes += more
         for part in near.stated[:1]:
             found = arithmetic.share_of(wanted, part, wholes, 1.0 if is_bracketed else AT_HAND)
-            if found is not None:
+            if found is None:
+                continue
+            # What is missing has a word, of few: 20% are not what 4 of 5 leave.
+            is_rest = found.operands[0] > found.operands[1] and all(
+                one < SMALL * SCALE and one % SCALE == 0 for one in found.operands
+            )
+            if is_bracketed or not is_rest or arithmetic.sets_against(near.cues):
                 return _chained(found)
     return None
 

@@ -169,7 +169,11 @@ class FurtherWorkings(Workings):
         mean = self._mean(value) if digits_of(value) > 2 else None
         if mean is not None:
             return Worked("average", str(mean))
-        ways = (shares,) if value.form.percent else (sums, products, of_percents(self._shares_held))
+        ways: list[Steps] = [sums, products, of_percents(self._shares_held)]
+        if value.form.percent:
+            ways = [shares]
+        elif digits_of(value) < TELLING - 1 and not self.is_money(value):
+            del ways[1]  # `75 guests` are no 5 lanes at 15 tables
         for steps in ways:
             found = work_out(self._wanted(value), numbers, steps, FAR_OFF)
             if found is not None and not self._is_digit_apart(value, found):

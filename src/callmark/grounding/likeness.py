@@ -43,6 +43,13 @@ def may_go_with(one: Value, other: Value) -> bool:
     return len(kinds) == 1 or "money" in kinds or "time" in kinds
 
 
+def may_be_added(one: Value, other: Value) -> bool:
+    """Both are of one dimension, or one of them does not say of which."""
+    if not one.readings or not one.unit or not other.unit:
+        return bool(one.readings)
+    return dimension_of(one.unit) == dimension_of(other.unit)
+
+
 def says_the_same(text: str, one: Value, other: Value) -> bool:
     """Two equal numbers: `48 square feet` are no `48 hours`, and no `48%`."""
     if one.form.percent != other.form.percent or not may_go_with(one, other):

@@ -27,6 +27,7 @@ from callmark.grounding.likeness import (
     SMALL,
     Worked,
     digits_of,
+    may_be_added,
     may_go_with,
     readings_of,
     worked_of,
@@ -70,7 +71,7 @@ _THE_REST = re.compile(
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _YEARLY = re.compile(
     r"\b(?:month\w*|year\w*|annual\w*|monat\w*|jahr\w*|jährlich\w*|mes(?:es)?|mensual\w*|años?"
-    r"|anual\w*|mois|mensuel\w*|ans?|années?|annuel\w*)\b",
+    r"|anual\w*|mois|mensuel\w*|(?:par\s|l['’])an|ans|années?|annuel\w*)\b",
     re.IGNORECASE,
 )
 
@@ -201,6 +202,12 @@ class Workings:
         ) or arithmetic.of_two(value, [one.readings[0] for one in run])
         if found is None or self._is_digit_apart(value, found):
             return None
+        if found.rule in ("sum", "difference"):  # no minutes from degrees
+            beside = [*recent, *self.values_after(value, sentence[1])]
+            alike = {abs(one.readings[0]) for one in beside if may_be_added(one, value)}
+            other = {abs(one.readings[0]) for one in beside if one.readings} - alike
+            if not other.isdisjoint(found.operands):
+                return None
         return worked_of(found)
 
     def _is_digit_apart(self, value: Value, found: arithmetic.Sum) -> bool:
