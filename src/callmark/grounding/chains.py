@@ -194,11 +194,15 @@ def work_out_in_two(value: Value, wanted: Wanted, near: Operands, digits: int) -
         [*near.stated, *near.recorded, *near.said],
     )
     more = LEAST_DIGITS + 1
+    # `a` and `the` stand anywhere: `€5 a day` tells a rate, `75 guests in a mill` none.
+    is_plain = bool(value.unit) or decimals_of(value) > 0
+    is_plain = is_plain or arithmetic.announces_as("product", near.cues)
+    of_rate = 2 if is_plain else LEAST_DIGITS
     is_fine = decimals_of(value) >= arithmetic.CENTS
     in_two = two_steps(near.foreign)
     for steps, least, at_most in (
         (sums, 1 if is_compared else 2, AT_HAND if is_compared else LIKELY),
-        (products, 2 if is_rate else more, 2 * LIKELY if is_rate else LIKELY),
+        (products, of_rate if is_rate else more, 2 * LIKELY if is_rate else LIKELY),
         (of_percents(near.percents), 2 if _SHARED.search(near.cues) else more, LIKELY),
         (_in_other_units(near.cues), 2, LIKELY),
         (per_hundred, 2 if near.has_hundreds else 2 * more, LIKELY),

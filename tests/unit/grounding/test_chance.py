@@ -125,8 +125,8 @@ def test_one_step_from_what_stands_beside_it_is_still_worked_out(answer, number,
 def test_what_the_user_can_pay_is_exceeded_by_a_round_number_less():
     hotels = {
         "currency": "JPY",
-        "hotels": [{"name": "Heron", "price": 32500}, {"name": "Plover", "price": 9600}],
+        "hotels": [{"name": "Heron", "price": 32500}, {"name": "Plover", "price": 6600}],
     }
-    answer = "The Plover is ¥9,600. The Heron is finer, but ¥12,500 over."
-    prompt = "Hotels under 20,000 yen?"
-    assert label_of(answer, "12,500", hotels, prompt=prompt) == "derived"
+    answer = "The Plover is ¥6,600. The Heron is finer, but ¥25,500 over."
+    prompt = "Hotels under 7,000 yen?"
+    assert label_of(answer, "25,500", hotels, prompt=prompt) == "derived"
