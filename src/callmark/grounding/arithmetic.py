@@ -66,14 +66,14 @@ class _Cue:
     def __init__(self, words: str) -> None:
         alternatives = words.split()
         pattern = "|".join(alternatives).replace("_", "[ ]")
-        self._pattern = re.compile(rf"(?<![^\W_])(?:{pattern})", re.IGNORECASE)
+        self.pattern = re.compile(rf"(?<![^\W_])(?:{pattern})", re.IGNORECASE)
         first = "|".join(one.partition("_")[0].partition("[")[0] for one in alternatives)
         self.first = re.compile(first)
         self._bit = 1 << len(_CUES)
         _CUES.append(self)
 
     def search(self, text: str) -> re.Match[str] | None:
-        return self._pattern.search(text) if _announced_in(text) & self._bit else None
+        return self.pattern.search(text) if _announced_in(text) & self._bit else None
 
 
 _CUES: list[_Cue] = []
@@ -128,7 +128,7 @@ _COMPARED = _Cue(
     gesunken\b gestiegen\b um\b fehl\w+
     diferencia\b restante\w* quedan?\b más\b menos\b
     puntos?\b fall\w+ baj\w+ sub\w+ aument\w+ sobra\w* différence\b écart\b baiss\w+ hausse\b
-    augment\w+ rest(?:e|ent|ant|ants|ante|antes)\b moins\b plus\b
+    augment\w+ rest(?:e|ent|ant|ants|ante|antes|er\w+)\b moins\b plus\b
     """
 )
 _MANY = (
@@ -423,6 +423,12 @@ def sets_against(words: str) -> bool:
     return _COMPARED.search(words) is not None
 
 
+def find_comparisons(words: str) -> Iterator[str]:
+    """The words that compare, or say what is left."""
+    if _COMPARED.search(words):
+        yield from (found[0] for found in _COMPARED.pattern.finditer(words))
+
+
 def announces_as(how: str, cues: str) -> bool:
     """Is there a word for what the number came about by?"""
     if how in ("difference", "rest"):
@@ -528,6 +534,15 @@ def sums(numbers: Sequence[int]) -> Iterator[Step]:
         if large <= _UNLIKE * small:
             yield one + other, "sum", (one, other)
             yield large - small, "difference", (large, small)
+
+
+def added(numbers: Sequence[int]) -> Iterator[Step]:
+    return (one for one in sums(numbers) if one[1] == "sum")
+
+
+def is_round(number: int) -> bool:
+    """`30`, `100`: any number is so much away from one that has another digit."""
+    return number % SCALE == 0 and len(str(number // SCALE).rstrip("0")) < 2
 
 
 def products(numbers: Sequence[int]) -> Iterator[Step]:

@@ -10,7 +10,7 @@ from itertools import islice
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from callmark.grounding import claims
+from callmark.grounding import arithmetic, claims
 from callmark.grounding.binding import (
     NEAREST,
     best_named,
@@ -34,8 +34,8 @@ from callmark.grounding.record_tree import (
 )
 from callmark.grounding.spans import Span
 from callmark.grounding.text import once
-from callmark.grounding.values import Value, decimals_of
-from callmark.grounding.workings import FEW_NUMBERS
+from callmark.grounding.values import Value, decimals_of, is_small
+from callmark.grounding.workings import CLOSE, FEW_NUMBERS
 
 if TYPE_CHECKING:
     from callmark.grounding.checking import Checker, StatementFinding
@@ -303,12 +303,25 @@ class Attribution:
         ):
             return self._checker.found(value, "unsupported", "misread", named[0])
         may_differ = not self._is_labelled_as(value, named[0])
-        if self.comes_from_its_line(value) or (
-            may_differ and _is_difference_in(value, (named[0].record,))
+        if self._is_said_to_differ(value, sentence, named[0]) and (
+            self.comes_from_its_line(value)
+            or (may_differ and _is_difference_in(value, (named[0].record,)))
         ):
             return self._checker.found(value, "derived", "difference", named[0])
         total = self._total_of(value, named)
         return total or self._checker.found(value, "misattributed", "binding", named[0])
+
+    def _is_said_to_differ(self, value: Value, sentence: Span, named: Field) -> bool:
+        """Small numbers are the difference of any two: a word has to say so, and none that the key
+        has, such as `available` of `available_seats`."""
+        one = self._checker
+        if not is_small(value) or one.text.startswith("|", one.outline.line_at(value.start).start):
+            return True
+        start, end = one.outline.near(value, sentence)
+        words = one.text[max(start, value.start - CLOSE) : min(end, value.end + CLOSE)]
+        path = named.path.casefold()
+        told = (found for found in arithmetic.find_comparisons(words))
+        return any(word.casefold() not in path for word in told)
 
     def _total_of(self, value: Value, named: Sequence[Field]) -> StatementFinding | None:
         """`18 parcels delivered`, of several records; `$580`, of the two flights of one way."""

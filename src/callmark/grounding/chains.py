@@ -14,20 +14,26 @@ from itertools import combinations
 from typing import NamedTuple
 
 from callmark.grounding import arithmetic
-from callmark.grounding.arithmetic import Step, Wanted, products, sums, work_out
+from callmark.grounding.arithmetic import Step, Wanted, is_round, products, sums, work_out
 from callmark.grounding.numbers import SCALE, decimal_text
 from callmark.grounding.text import SIGNS
 from callmark.grounding.values import Value, decimals_of
 
 MOST_NEAR = 14  # operands of two steps
 LEAST_DIGITS = 3
+SMALL = 13  # of so few, anything is a share
 FEW_HELD = 6  # numbers in all results: any of them may have been used
-LIKELY, AT_HAND = 0.04, 0.4  # how many others may be expected to give it as well
+LIKELY, FURTHER, AT_HAND = 0.04, 0.15, 0.4  # how many others may be expected to give it as well
 # What one unit of time is in another, where the words around a number speak of both.
 _CONSTANTS = (
     (re.compile(r"week|woche|semana|semaine", re.I), (7, 52)),
     (re.compile(r"month|monat|mes\b|meses|mensual|mois|mensuel", re.I), (12, 30)),
-    (re.compile(r"year|annual|jahr|jähr|año|anual|\bans?\b|année|annuel", re.I), (12, 52, 365)),
+    (
+        re.compile(
+            r"year|annual|jahr|jähr|año|anual|(?:par\s|l['’])an\b|\bans\b|année|annuel", re.I
+        ),
+        (12, 52, 365),
+    ),
     (
         re.compile(r"\bdays?\b|daily|\btage?\b|täglich|\bd[ií]as?\b|diari|jour", re.I),
         (7, 24, 30, 365),
@@ -157,6 +163,17 @@ def of_percents(percents: Sequence[int]) -> Callable[[Sequence[int]], Iterator[S
     return steps
 
 
+def plain_shares(percents: Sequence[int]) -> Callable[[Sequence[int]], Iterator[Step]]:
+    """So many per cent of a number, and no more."""
+
+    def steps(numbers: Sequence[int]) -> Iterator[Step]:
+        for share in percents:
+            for whole in numbers:
+                yield whole * share // (100 * SCALE), "share", (share, whole)
+
+    return steps
+
+
 def is_told_as_rate(cues: str) -> bool:
     return arithmetic.announces_as("product", cues) or _RATE.search(cues) is not None
 
@@ -177,11 +194,15 @@ def work_out_in_two(value: Value, wanted: Wanted, near: Operands, digits: int) -
         [*near.stated, *near.recorded, *near.said],
     )
     more = LEAST_DIGITS + 1
+    # `a` and `the` stand anywhere: `€5 a day` tells a rate, `75 guests in a mill` none.
+    is_plain = bool(value.unit) or decimals_of(value) > 0
+    is_plain = is_plain or arithmetic.announces_as("product", near.cues)
+    of_rate = 2 if is_plain else LEAST_DIGITS
     is_fine = decimals_of(value) >= arithmetic.CENTS
     in_two = two_steps(near.foreign)
     for steps, least, at_most in (
-        (sums, 1, AT_HAND if is_compared else LIKELY),
-        (products, 2 if is_rate else more, 2 * LIKELY if is_rate else LIKELY),
+        (sums, 1 if is_compared else 2, AT_HAND if is_compared else LIKELY),
+        (products, of_rate if is_rate else more, 2 * LIKELY if is_rate else LIKELY),
         (of_percents(near.percents), 2 if _SHARED.search(near.cues) else more, LIKELY),
         (_in_other_units(near.cues), 2, LIKELY),
         (per_hundred, 2 if near.has_hundreds else 2 * more, LIKELY),
@@ -201,10 +222,25 @@ def work_out_in_two(value: Value, wanted: Wanted, near: Operands, digits: int) -
             if pool in tried:  # where nothing was said, or no record is meant
                 continue
             tried.append(pool)
-            found = work_out(wanted, pool, steps, at_most)
-            if found is not None:
+            limit = at_most
+            if steps is sums and len(tried) > 1:  # more than what stands beside it
+                if not is_compared and len(tried) > 2:
+                    continue  # what was said, without a word that says what for
+                limit = at_most if pool == pools[2] else min(at_most, FURTHER)
+            found = work_out(wanted, pool, steps, limit)
+            is_at_hand = steps is not sums or len(tried) == 1
+            if found is not None and (is_at_hand or not _is_far_off(found, near)):
                 return _chained(found)
     return None
+
+
+def _is_far_off(found: arithmetic.Sum, near: Operands) -> bool:
+    """Has one of its operands a single digit, so that it would lead to a slip of the other, too?
+    Unless its key is named, or what it is taken from stands beside it."""
+    slips = [one for one in found.operands if is_round(one) and one not in near.named]
+    if found.rule == "difference" and arithmetic.sets_against(near.cues):
+        return False
+    return bool(slips) and (found.rule == "sum" or set(near.stated).isdisjoint(found.operands))
 
 
 def _as_share(wanted: Wanted, near: Operands) -> Chained | None:
@@ -215,7 +251,13 @@ def _as_share(wanted: Wanted, near: Operands) -> Chained | None:
         wholes += more
         for part in near.stated[:1]:
             found = arithmetic.share_of(wanted, part, wholes, 1.0 if is_bracketed else AT_HAND)
-            if found is not None:
+            if found is None:
+                continue
+            # What is missing has a word, of few: 20% are not what 4 of 5 leave.
+            is_rest = found.operands[0] > found.operands[1] and all(
+                one < SMALL * SCALE and one % SCALE == 0 for one in found.operands
+            )
+            if is_bracketed or not is_rest or arithmetic.sets_against(near.cues):
                 return _chained(found)
     return None
 

@@ -21,6 +21,7 @@ from callmark.grounding.chains import is_within_reach
 from callmark.grounding.counting import CountedThings
 from callmark.grounding.field_words import Measures
 from callmark.grounding.further import FurtherWorkings
+from callmark.grounding.likeness import Worked, says_the_same
 from callmark.grounding.match import Said
 from callmark.grounding.mismatches import Mismatches
 from callmark.grounding.numbers import SCALE, decimal_text
@@ -36,7 +37,7 @@ from callmark.grounding.spans import TOLD_CHANGE, Outline, Span
 from callmark.grounding.text import Frozen, names_an_ending, once
 from callmark.grounding.told_of import Beside, TellingOf
 from callmark.grounding.values import Value, decimals_of, is_one_value, is_small
-from callmark.grounding.workings import FEW_NUMBERS, TurnAt, Worked
+from callmark.grounding.workings import FEW_NUMBERS, TurnAt
 from callmark.records.statements import FLAGS, GOOD, StatementLabel
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ class Checker:
         self.remembered: list[Value] = []  # numbers that later ones may be worked out from
         self._told: list[tuple[int, ResultRecord]] = []
         self.failed, self.names, self._questions = beside
-        self._worked_out: dict[int, StatementFinding] = {}
+        self._worked_out: dict[int, tuple[Value, StatementFinding]] = {}
         self._equations = arithmetic.find_equations(self.text, values) if "=" in self.text else {}
         if outline.formulas:  # few answers have any
             from callmark.grounding.formulas import find_in_formulas
@@ -153,7 +154,7 @@ class Checker:
             if value.readings and is_known:
                 self._remember(value)
                 if finding.label in ("calculated", "derived"):
-                    self._worked_out.setdefault(abs(value.readings[0]), finding)
+                    self._worked_out.setdefault(abs(value.readings[0]), (value, finding))
             yield finding
 
     def _remember(self, value: Value) -> None:
@@ -258,6 +259,7 @@ class Checker:
             return self.found(value, "unchecked", "worked out")
         if (
             value.start in self.workings.unclear
+            or (value.readings and abs(value.readings[0]) in self._worked_out)
             or self._attribution.is_other_share(value)
             or claims.is_reckoned_by_clock(self.text, value, self.index)
         ):
@@ -676,11 +678,13 @@ class Checker:
     # --- arithmetic
 
     def _restated(self, value: Value) -> StatementFinding | None:
-        """What was worked out once is evidence from then on."""
-        if value.kind != "number" or not value.readings:
+        """What was worked out once is evidence from then on, of what is measured alike."""
+        if value.kind != "number" or not value.readings or not value.readings[0]:
             return None
         before = self._worked_out.get(abs(value.readings[0]))
-        return before and before._replace(start=value.start, end=value.end)
+        if before is None or not says_the_same(self.text, before[0], value):
+            return None
+        return before[1]._replace(start=value.start, end=value.end)
 
     def _implied(
         self, value: Value, sentence: Span, *, in_two: bool = False

@@ -461,10 +461,10 @@ def may_be_an_ending(text: str, value: Value) -> bool:
     )
 
 
-_ADDING = frozenset(("sum", "difference", "product"))
+_ADDING = frozenset(("sum", "difference", "product", "ratio", "rest", "pair"))
 # Nobody adds ratings or ages up, or takes one from another without saying so.
 _LEVEL_BEFORE = re.compile(
-    r"\b(?:rat(?:ed|ings?)|scor(?:ed?|es)|stars|aged?|version|bewert\w+|valora\w+|not[ée]e?)"
+    r"\b(?:rat(?:ed|ings?)|scor(?:ed?|es)|stars(?:\sout\sof)?|aged?|version|bewert\w+|valora\w+|not[ée]e?)"
     r"(?:\s(?:it|is|was|of|at|as|with|a|an|solid|overall|average|von|de|mit|con|es|ist))*[\s:*(~]*$",
     re.IGNORECASE,
 )

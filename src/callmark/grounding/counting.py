@@ -61,6 +61,13 @@ _OF_ONE = re.compile(
 )
 
 
+_CHOSEN = re.compile(
+    r"\s(?:on|departing|leaving|scheduled|dated|before|after|between|starting|am|vor|nach|zwischen"
+    r"|del|el|antes|después|le|avant|après)\s",
+    re.IGNORECASE,
+)
+
+
 class Counted(NamedTuple):
     """Whether as many as stated are there; `because` names the list."""
 
@@ -128,15 +135,27 @@ class CountedThings:
         ):
             return Counted(False, f"{own[0].path} has {len(own[0].items)}")
         kind = "" if len(nouns) < 2 or nouns[0] in _ANY_KIND else nouns[0]
-        for series in self.lists_of(nouns, self._turn_at(value.start)):
+        lists = self._lists_called(nouns, self._turn_at(value.start))
+        if not own and self._are_some_of(value, lists):
+            return None
+        # `1 passenger` of a reservation is no `saved_passengers` of its user.
+        others = () if lists else self.lists_of(nouns, self._turn_at(value.start))
+        for series in (*own, *lists, *others):
             stems = key_stems(series.key)
             # `2 matching items`, `2 per passenger`: those of a kind, not all that the list has.
             if len(series.items) == stated and (not kind or kind in stems):
                 return Counted(True, f"the length of {series.path}")
-        lists = self._lists_called(nouns, self._turn_at(value.start))
         if lists and stated == sum(_sizes_of(lists)):  # `five items in the two orders`
             return Counted(True, f"what all {lists[0].path} hold")
         return None
+
+    def _are_some_of(self, value: Value, lists: Sequence[Series]) -> bool:
+        """`two flights on May 17`, where several have flights: of whichever they are, the length of
+        no one list tells."""
+        counted = _COUNTED.match(self._text, value.end)
+        if counted is None or len({len(one.items) for one in lists}) < 2:
+            return False
+        return _CHOSEN.match(self._text, counted.end(1)) is not None
 
     def find_miscount(self, value: Value, sentence: Span, *, fewer: bool) -> str:
         """More than any list of them has; fewer only where all of them are meant. Without `fewer`,

@@ -5,15 +5,17 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice, permutations
 
 from callmark.grounding.arithmetic import (
+    Steps,
     Sum,
     Wanted,
     announces_a_sum,
     half_unit,
     products,
+    sets_against,
     share_of,
     shares,
     sums,
@@ -27,10 +29,19 @@ from callmark.grounding.chains import (
     Operands,
     is_told_as_rate,
     of_percents,
+    plain_shares,
     work_out_in_two,
 )
 from callmark.grounding.claims import MULTIPLIED
 from callmark.grounding.dates import Moment
+from callmark.grounding.likeness import (
+    SMALL,
+    Worked,
+    digits_of,
+    may_go_with,
+    readings_of,
+    worked_of,
+)
 from callmark.grounding.match import is_earlier
 from callmark.grounding.numbers import SCALE, TOLERANCE, decimal_text
 from callmark.grounding.reading import convert, dimension_of, scale_of_key, unit_of_key
@@ -50,14 +61,8 @@ from callmark.grounding.workings import (
     MOST_NUMBERS,
     MOST_TRIES,
     NEAREST_TERMS,
-    SMALL,
     TELLING,
-    Worked,
     Workings,
-    digits_of,
-    may_go_with,
-    readings_of,
-    worked_of,
 )
 
 _WORD = re.compile(r"[^\W\d_]{3,}")
@@ -74,6 +79,7 @@ _THE = re.compile(
 )
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _SMALL_COINS = frozenset("cpm ct cts cent cents pence p centimes".split())
+_NOUN = re.compile(r"[ \u00a0][^\W\d_]{4,}s\b")
 _SCALED = re.compile(
     r"(?i)\b(?:millions?|mio|billions?|mrd|thousands?|tsd|millones|milliarden?)\b"
     rf"|[{SIGNS}]\s?(?:m|k|bn)\b|\b(?:m|k|bn)\s?[{SIGNS}]"
@@ -114,7 +120,12 @@ class FurtherWorkings(Workings):
         return set()
 
     def find(self, value: Value, sentence: Span) -> Worked | None:
-        found = self._share_of_all(value, sentence) or super().find(value, sentence)
+        is_row = self.text.startswith("|", self.outline.line_at(value.start).start)
+        found = (
+            self._share_of_all(value, sentence)
+            or (self.find_of_percent(value, plain_shares) if is_row else None)
+            or super().find(value, sentence)
+        )
         if found is not None:
             return found
         if value.kind == "moment":
@@ -158,7 +169,11 @@ class FurtherWorkings(Workings):
         mean = self._mean(value) if digits_of(value) > 2 else None
         if mean is not None:
             return Worked("average", str(mean))
-        ways = (shares,) if value.form.percent else (sums, products, of_percents(self._shares_held))
+        ways: list[Steps] = [sums, products, of_percents(self._shares_held)]
+        if value.form.percent:
+            ways = [shares]
+        elif digits_of(value) < TELLING - 1 and not self.is_money(value):
+            del ways[1]  # `75 guests` are no 5 lanes at 15 tables
         for steps in ways:
             found = work_out(self._wanted(value), numbers, steps, FAR_OFF)
             if found is not None and not self._is_digit_apart(value, found):
@@ -249,11 +264,36 @@ class FurtherWorkings(Workings):
             return joined
         if (grouped := self.find_grouped(value, sentence)) is not None:
             return grouped
+        near = self._operands(value, sentence)
+        if near is None:
+            return None  # a part that nobody knows
+        digits, wanted = digits_of(value), self._wanted(value)
+        if value.form.percent:  # any of the hundred could stand there
+            wanted = wanted._replace(step=wanted.high - wanted.low)
+        found = work_out_in_two(value, wanted, near, digits)
+        if found is None and value.unit and digits >= TELLING - 1 and not decimals_of(value):
+            half = (
+                SCALE * value.form.factor // 2
+            )  # `another $582`, without a word that it is rounded
+            reading = abs(value.readings[0])
+            wanted = Wanted(reading - half, reading + half, 2 * half)
+            found = work_out_in_two(value, wanted, near._replace(held=(), said=()), digits)
+        if found is not None:
+            return Worked(found.rule, found.because)
+        return self._weighed(value) or self._multiplied(
+            value, [*near.counts, *self._multipliers], near
+        )
+
+    def _operands(self, value: Value, sentence: Span) -> Operands | None:
+        """What it may have been worked out of in two steps."""
         line = self.outline.line_at(value.start)
         at = bisect_left(self._starts, value.start)
         before = self.values[max(0, at - BESIDE) : at]
         close = [one for one in reversed(before) if one.start >= line.start - CLOSE]
         close += self.values_after(value, line.end)[:5]
+        cues = self._cues(value, sentence)
+        if self.index.is_prose and not (announces_a_sum(cues) or sets_against(cues)):
+            close = [one for one in close if one.unit and one.unit == value.unit]
         percents = [
             abs(one.readings[0])
             for one in close
@@ -268,7 +308,7 @@ class FurtherWorkings(Workings):
             if one > 1 and SCALE * one not in map(abs, value.readings)
         ]
         if value.form.percent and close and close[0].start in self.rough:
-            return None  # a part that nobody knows
+            return None
         near = Operands(
             readings_of(one for one in close if may_go_with(one, value)),
             self._amounts(value, sentence)[:MOST_NEAR] + self._amounts_above(value, sentence),
@@ -279,27 +319,15 @@ class FurtherWorkings(Workings):
             ),
             any(
                 "100" in key or not _SMALL_COINS.isdisjoint(key_words(key))
-                for key in self.index.tree.keys
+                for key in (*self.index.tree.keys, near_text.casefold())
             ),
             self._held(turn),
             self._named(value, sentence),
             factors,
         )
-        near = near._replace(foreign=self._foreign(value, close, near))
-        digits, wanted = digits_of(value), self._wanted(value)
-        if value.form.percent:  # any of the hundred could stand there
-            wanted = wanted._replace(step=wanted.high - wanted.low)
-        found = work_out_in_two(value, wanted, near, digits)
-        if found is None and value.unit and digits >= TELLING - 1 and not decimals_of(value):
-            half = (
-                SCALE * value.form.factor // 2
-            )  # `another $582`, without a word that it is rounded
-            reading = abs(value.readings[0])
-            wanted = Wanted(reading - half, reading + half, 2 * half)
-            found = work_out_in_two(value, wanted, near._replace(held=(), said=()), digits)
-        if found is not None:
-            return Worked(found.rule, found.because)
-        return self._weighed(value) or self._multiplied(value, [*factors, *self._multipliers], near)
+        if self.index.is_prose:  # full of numbers that are of anything
+            near = near._replace(recorded=(), said=(), held=(), named=())
+        return near._replace(foreign=self._foreign(value, close, near))
 
     def find_grouped(self, value: Value, sentence: Span) -> Worked | None:
         """What the records of one kind come to, where a row, an item or a sentence names it."""
@@ -377,16 +405,18 @@ class FurtherWorkings(Workings):
         cells = (self.text[one.start : one.end] for one in (top, line) if one is not None)
         return " ".join(cell.split("|")[1].strip(" *") for cell in cells if "|" in cell[1:])
 
-    def find_of_percent(self, value: Value) -> Worked | None:
+    def find_of_percent(
+        self, value: Value, steps_of: Callable[[Sequence[int]], Steps] = of_percents
+    ) -> Worked | None:
         """`$276.40 | $138.20 | counts at 50%`: a number and a share of the same line."""
-        if value.kind != "number" or not value.readings:
+        if value.kind != "number" or not value.readings or value.form.percent:
             return None
         line = self.outline.line_at(value.start)
         at = bisect_left(self._starts, line.start)
         beside = [one for one in self.values[at : at + MOST_NEAR] if one.start < line.end]
         shares = [abs(one.readings[0]) for one in beside if one.form.percent and one.readings]
         wholes = readings_of(one for one in beside if one.start != value.start)
-        found = work_out(self._wanted(value), wholes, of_percents(shares), LIKELY)
+        found = work_out(self._wanted(value), wholes, steps_of(shares), LIKELY)
         return None if found is None else worked_of(found)
 
     def _changed(self, value: Value, sentence: Span) -> Worked | None:
@@ -455,16 +485,25 @@ class FurtherWorkings(Workings):
             return frozenset()
         kind = dimension_of(value.unit)
         stated: dict[int, list[str]] = {}
+        amounts = {abs(one.readings[0]) for one in close if one.readings and self.is_money(one)}
+        foreign: set[int] = set()
         for one in close:
             if one.readings:
-                stated.setdefault(abs(one.readings[0]), []).append(one.unit)
-        foreign: set[int] = set()
+                number = abs(one.readings[0])
+                stated.setdefault(number, []).append(one.unit)
+                # `$163.4 million across 91,730 policies`
+                if kind == "money" and number not in amounts and self._counts(one):
+                    foreign.add(number)
         for number in {*near.stated, *near.recorded, *near.said}:
             fields = islice(self.index.numbers.get(number, ()), MOST_NEAR)
             units = [*stated.get(number, ()), *(unit_of_key(key_words(f.key)) for f in fields)]
             if units and all(unit and dimension_of(unit) != kind for unit in units):
                 foreign.add(number)
         return frozenset(foreign)
+
+    def _counts(self, value: Value) -> bool:
+        """Does it say how many there are of what stands behind it?"""
+        return not (value.unit or decimals_of(value)) and bool(_NOUN.match(self.text, value.end))
 
     def _multiplied(self, value: Value, counts: list[int], near: Operands) -> Worked | None:
         """So many times anything that the results hold; so much of what they give per 100."""

@@ -49,6 +49,19 @@ _TERM = re.compile(  # also both ends of `5 to 7 days`
     r"(?<![\w.,])(\d{1,3})(?:\s?(?:to|or|and|bis|oder|und|a|o|y|à|ou|et|[–-])\s?(\d{1,3}))?"
     r"[\s\u00a0-](?:(?:business|calendar|working|full)[\s-])?([^\W\d_]{2,8})"
 )
+WINDOW = 31  # days around one that are looked at
+MOST_CLOSE = 1  # of them may be reached where no word says that the day was reckoned
+# What is said of days that lie so far from others.
+_IS_TERM = re.compile(
+    r"\b(?:by|until|till|due|deadline|expir\w+|valid|renew\w*|within|latest|later|earlier|overdue"
+    r"|after|before|ends?|ending|runs?\sout|last|next|previous|prior|following|notice|from\snow|ago"
+    r"|days?|weeks?|months?|years?|nights?|old|since|start\w*|begin\w*|return\w*|deliver\w*|back|arriv\w*"
+    r"|bis|frist|fällig\w*|spätestens|nach|vor|ab|später|früher|verlänger\w*|läuft|tage?n?|wochen?"
+    r"|monate?n?|jahre?n?|endet|nächste\w*|ankunft|folgende\w*|gültig"
+    r"|hasta|antes|vence\w*|plazo|después|caduca\w*|válid\w*|d[ií]as?|semanas?|mes(?:es)?|años?"
+    r"|avant|jusqu\w*|échéance|expire\w*|après|dès|valable|jours?|semaines?|mois|ans?)\b",
+    re.IGNORECASE,
+)
 _NUMBER_KEYS = frozenset("notice term period validity window frist plazo délai delai".split())
 
 
@@ -139,23 +152,37 @@ class Reckoning:
             _dates_of([*near.before, *(m for one in own for m in _moments_of(one))], self._years)
         )
         terms = told or [*terms_in(near.text), *(term for one in own for term in _terms_of(one))]
-        found = self._reach(wanted, days, terms if told else [*terms, *self._terms])
+        is_told = bool(told) or _IS_TERM.search(near.sentence) is not None
+        close = WINDOW if is_told else MOST_CLOSE
+        found = self._reach(wanted, days, terms if told else [*terms, *self._terms], close)
         if found is not None or (named and not told):
             return found
-        return self._reach(wanted, [*days, *self._days], terms)
+        return self._reach(wanted, [*days, *self._days], terms, close)
 
-    def _reach(self, wanted: Moment, days: list[date], terms: list[Term]) -> str | None:
+    def _reach(
+        self, wanted: Moment, days: list[date], terms: list[Term], most_close: int
+    ) -> str | None:
+        """`most_close` days around it may be reached as well: where days lie close together, and
+        terms are short, any other is so far from one of them."""
         days, terms = list(dict.fromkeys(days)), list(dict.fromkeys(terms))
         if 4 * len(days) * len(terms) > LIKELY * 366 * 4:
             return None
+        reached: set[date] = set()
+        found: tuple[date, str] | None = None
         for day in days:
             for term in terms:
                 for sign in (-1, 1):
                     other = _shifted(day, term, sign)
-                    if other is not None and _is_day(wanted, other):
+                    if other is None:
+                        continue
+                    reached.add(other)
+                    if found is None and _is_day(wanted, other):
                         way = "before" if sign < 0 else "after"
-                        return f"{term.number} {term.kind} {way} {day.isoformat()}"
-        return None
+                        found = other, f"{term.number} {term.kind} {way} {day.isoformat()}"
+        if found is None:
+            return None
+        close = sum(abs((other - found[0]).days) <= WINDOW // 2 for other in reached)
+        return found[1] if close <= most_close else None
 
     @once
     def _years(self) -> tuple[int, ...]:

@@ -6,14 +6,32 @@ from __future__ import annotations
 import math
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from itertools import accumulate, combinations, islice, permutations
-from typing import NamedTuple
 
 from callmark.grounding import arithmetic
-from callmark.grounding.arithmetic import Steps, Wanted, products, share_of, shares, sums, work_out
+from callmark.grounding.arithmetic import (
+    Steps,
+    Wanted,
+    added,
+    is_round,
+    products,
+    share_of,
+    shares,
+    sums,
+    work_out,
+)
 from callmark.grounding.binding import NEAREST, Binder
 from callmark.grounding.counting import CountedThings
+from callmark.grounding.likeness import (
+    SMALL,
+    Worked,
+    digits_of,
+    may_be_added,
+    may_go_with,
+    readings_of,
+    worked_of,
+)
 from callmark.grounding.list_columns import ListColumn, ListColumns
 from callmark.grounding.match import Said
 from callmark.grounding.numbers import SCALE, TOLERANCE, decimal_text
@@ -27,21 +45,15 @@ from callmark.grounding.record_tree import (
     stem,
 )
 from callmark.grounding.spans import WIDE, Outline, OutlineLine, Span
-from callmark.grounding.sums import (
-    ResultSum,
-    ResultSums,
-    days_between,
-    minutes_between,
-)
+from callmark.grounding.sums import ResultSum, ResultSums, days_between, minutes_between
 from callmark.grounding.text import once
 from callmark.grounding.values import Value, decimals_of
 
 MAX_TERMS = 12  # of a sum
-SMALL = 13  # a whole number below it stands in every result
 TELLING = 4  # so many digits tell a number from others
 # How many others may be expected to give a number as well, of what stands beside it, of what is
 # near, and of all that there is.
-AT_HAND, FURTHER, FAR_OFF = 0.4, 0.2, 0.08
+AT_HAND, FURTHER, FAR_OFF, HARDLY = 0.4, 0.2, 0.08, 0.01
 BESIDE_SHARE = 0.7
 FEW_NUMBERS = 6
 NEAREST_TERMS = 6  # of the record that is spoken of
@@ -59,46 +71,11 @@ _THE_REST = re.compile(
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _YEARLY = re.compile(
     r"\b(?:month\w*|year\w*|annual\w*|monat\w*|jahr\w*|jährlich\w*|mes(?:es)?|mensual\w*|años?"
-    r"|anual\w*|mois|mensuel\w*|ans?|années?|annuel\w*)\b",
+    r"|anual\w*|mois|mensuel\w*|(?:par\s|l['’])an|ans|années?|annuel\w*)\b",
     re.IGNORECASE,
 )
 
 TurnAt = Callable[[int], int | None]
-
-
-class Worked(NamedTuple):
-    """How a number came about, and what shows it."""
-
-    rule: str
-    because: str
-    fields: tuple[Field, ...] = ()
-
-
-def digits_of(value: Value) -> int:
-    """How many digits tell it from others: not the zeros before or after them."""
-    digits = "".join(filter(str.isdecimal, value.text)).lstrip("0")
-    return len(digits) if decimals_of(value) else len(digits.rstrip("0"))
-
-
-def may_go_with(one: Value, other: Value) -> bool:
-    """Nobody adds degrees to millimetres."""
-    if not one.unit or not other.unit or one.unit == other.unit:
-        return True
-    kinds = {dimension_of(one.unit), dimension_of(other.unit)}
-    return len(kinds) == 1 or "money" in kinds or "time" in kinds
-
-
-def readings_of(values: Iterable[Value]) -> list[int]:
-    return [
-        abs(one.readings[0])
-        for one in values
-        if one.readings and one.kind == "number" and not one.form.percent
-    ]
-
-
-def worked_of(found: arithmetic.Sum) -> Worked:
-    because = " and ".join(map(decimal_text, found.operands))
-    return Worked(found.rule, f"a {found.rule} of {because}")
 
 
 class Workings:
@@ -192,7 +169,7 @@ class Workings:
         operands += [
             one.readings[0]
             for one in self.values_after(value, sentence[1])
-            if self._is_alike(one, value)
+            if self._is_alike(one, value) and may_go_with(one, value)
         ]
         amounts = self._amounts(value, sentence)
         operands += amounts
@@ -225,6 +202,12 @@ class Workings:
         ) or arithmetic.of_two(value, [one.readings[0] for one in run])
         if found is None or self._is_digit_apart(value, found):
             return None
+        if found.rule in ("sum", "difference"):  # no minutes from degrees
+            beside = [*recent, *self.values_after(value, sentence[1])]
+            alike = {abs(one.readings[0]) for one in beside if may_be_added(one, value)}
+            other = {abs(one.readings[0]) for one in beside if one.readings} - alike
+            if not other.isdisjoint(found.operands):
+                return None
         return worked_of(found)
 
     def _is_digit_apart(self, value: Value, found: arithmetic.Sum) -> bool:
@@ -295,12 +278,11 @@ class Workings:
                 return worked_of(found)
         ways: list[tuple[Steps, bool]] = [(shares, True)]
         if not is_share:
-            is_compared = is_row or any(
-                arithmetic.announces_as(how, cues) for how in ("difference", "sum")
-            )
-            is_time = bool(value.unit) and dimension_of(value.unit) == "time"
-            ways = [(sums, is_compared)]
-            if not is_time:
+            is_total = arithmetic.announces_as("sum", cues)
+            is_compared = is_row or arithmetic.announces_as("difference", cues)
+            is_sum = is_total and not is_compared and digits_of(value) < TELLING
+            ways = [(added if is_sum else sums, is_total or is_compared)]
+            if not value.unit or dimension_of(value.unit) != "time":
                 is_rate = arithmetic.announces_as("product", cues) or _YEARLY.search(cues)
                 ways.append((products, is_row or bool(is_rate)))
         for steps, is_announced in ways:
@@ -325,6 +307,9 @@ class Workings:
     ) -> Worked | None:
         """A word has to announce it, or the number has digits enough, or it is one step from the
         record whose other numbers stand beside it."""
+        is_fine = decimals_of(value) >= arithmetic.CENTS or digits_of(value) >= TELLING - 1
+        if steps is products and not (is_announced or is_fine):
+            return None
         found = work_out(wanted, self._of_neighbours(value, sentence), steps, FURTHER)
         if found is not None and not self._is_digit_apart(value, found):
             return worked_of(found)
@@ -340,6 +325,9 @@ class Workings:
         ):
             operands += more(value, sentence)
             found = work_out(wanted, operands, steps, at_most)
+            is_far = not is_announced and found is not None and is_round(min(found.operands))
+            if is_far and steps is sums:
+                continue
             if found is not None and not self._is_digit_apart(value, found):
                 return worked_of(found)
             if is_announced and more == self._in_record and wanted.low > 0:
@@ -384,7 +372,10 @@ class Workings:
             for field in self._by_key_word[word]
             if field.number and field.counts_for(turn)
         ]
-        months = [12 * SCALE] if _YEARLY.search(self.text, start, end) else []
+        is_yearly = _YEARLY.search(self.text, start, end) is not None
+        # `50 years` are no product of 12.
+        is_yearly = is_yearly and _YEARLY.match(self.text, value.end + 1) is None
+        months = [12 * SCALE] if is_yearly else []
         return [*months, *(found if len(found) <= MAX_TERMS else ())]
 
     @once
@@ -548,14 +539,25 @@ class Workings:
             case "count":
                 return not decimals_of(value) and (one.is_plain or is_linked)
             case "mean":
-                if is_linked and decimals_of(value) and one.because.endswith(" of all"):
+                is_of_all = one.because.endswith(" of all") and not self._has_another(one)
+                if is_linked and decimals_of(value) and is_of_all:
                     return True
                 return is_announced and (is_linked or digits >= TELLING - 1)
             case "part":
                 return digits >= TELLING or is_linked
             case "rest" | "pair" | "difference":
                 return digits > TELLING or is_announced
+        is_bare = value.form.factor == 1 and not decimals_of(value)
+        if is_bare and digits == TELLING - 1 and not (is_announced or is_linked):
+            wanted = self._wanted(value)  # `$106`, which some flights cost together
+            return wanted.chance(len(self._sums.near(*wanted.vicinity()))) <= HARDLY
         return digits >= TELLING - 1 or is_announced or is_linked
+
+    def _has_another(self, one: ResultSum) -> bool:
+        """`rated 4.3 stars`, where what is spoken of has `stars` of its own beside those of its
+        reviews."""
+        keys = {field.key for word in one.words for field in self._by_key_word.get(word, ())}
+        return len(keys) > 1
 
     @once
     def _sums(self) -> ResultSums:
@@ -602,16 +604,10 @@ class Workings:
         spans = {convert(abs(one.readings[0]), one.unit, "min") for one in lasting}
         for other in self._moments_beside(value):
             minutes = minutes_between(other.moments[0], wanted)
-            for span in spans if minutes is not None else ():
-                if (
-                    span
-                    and minutes is not None
-                    and span
-                    in (
-                        minutes * SCALE,
-                        (24 * 60 - minutes) * SCALE,
-                    )
-                ):
+            if minutes is None:
+                continue
+            for span in filter(None, (minutes * SCALE, (24 * 60 - minutes) * SCALE)):
+                if span in spans:
                     return Worked("time", f"{other.text} and {decimal_text(span)} minutes")
         return None
 
