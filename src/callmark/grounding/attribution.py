@@ -10,7 +10,7 @@ from itertools import islice
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from callmark.grounding import arithmetic, claims
+from callmark.grounding import arithmetic, claims, field_words
 from callmark.grounding.binding import (
     NEAREST,
     best_named,
@@ -32,9 +32,9 @@ from callmark.grounding.record_tree import (
     key_words,
     stem,
 )
-from callmark.grounding.spans import Span
+from callmark.grounding.spans import TOLD_CHANGE, Span
 from callmark.grounding.text import once
-from callmark.grounding.values import Value, decimals_of, is_small
+from callmark.grounding.values import Value, decimals_of, is_one_value, is_small
 from callmark.grounding.workings import CLOSE, FEW_NUMBERS
 
 if TYPE_CHECKING:
@@ -108,6 +108,58 @@ class Attribution:
     def _lines(self) -> LineRecords:
         one = self._checker
         return LineRecords(one.outline, one.values, one.index, one.binder, one.turn_at)
+
+    def find_other_field(
+        self, value: Value, sentence: Span, fields: Sequence[Field]
+    ) -> StatementFinding | None:
+        """`arriving at 10:00`, which is the departure of whatever record states it."""
+        checker = self._checker
+        text, outline, binder = checker.text, checker.outline, checker.binder
+        if not 0 < len(fields) <= MOST_OWN or value.kind not in ("number", "moment"):
+            return None
+        is_word = value.kind == "number" and not any(map(str.isdecimal, value.text))
+        are_values = all(is_one_value(one.value, value.kind) for one in fields)
+        if is_word or not are_values or not are_told(fields):
+            return None
+        near = outline.near(value, outline.line_at(value.start).span)
+        if outline.finds(TOLD_CHANGE, *outline.near(value, sentence)):
+            return None
+        others = list(checker.values_around(value, near))
+        around = [(one.start, one.end) for one in others]
+        before, after = field_words.windows(text, value.start, value.end, near, around)
+        # `3 nights at £245`: the word belongs to the number before it.
+        beside = [one for one in others if one.end == before[0] or one.start == after[1]]
+        label = binder.label_of(value) if binder.is_labelled(value) else frozenset()
+        heads = field_words.classes_of(label)
+        said = [field_words.words_said(text, *span) for span in (before, after)]
+
+        def could_be(field: Field) -> bool:
+            return (
+                is_one_value(field.value, value.kind)
+                and is_like(field, value, partly=True)
+                and checker.measures.could_measure(value, field)
+                and claims.is_of_a_size(value, field)
+                and not any(checker.states(field, one) for one in beside)
+            )
+
+        for is_after in (False, True):
+            words = said[is_after] if is_after else said[0] | heads
+            also = said[0] | said[1] | heads
+            named = field_words.find_named(fields, words, also, could_be)
+            if (
+                named
+                and not any(checker.states(one.field, value) for one in named)
+                and all(
+                    one.telling <= heads
+                    or field_words.is_adjacent(text, (before, after)[is_after], one, after=is_after)
+                    for one in named
+                )
+            ):
+                own, because = named[0].field, place_of_field(fields[0])
+                return checker.grouped(value, sentence, own.key) or checker.found(
+                    value, "wrong_field", "field", own, because=because
+                )
+        return None
 
     def find_of_line(
         self, value: Value, sentence: Span, fields: Sequence[Field]

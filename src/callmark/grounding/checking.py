@@ -7,14 +7,13 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from callmark.grounding import arithmetic, claims, field_words
-from callmark.grounding.attribution import MOST_OWN, Attribution, Slips, are_told, place_of_field
+from callmark.grounding import arithmetic, claims
+from callmark.grounding.attribution import Attribution, Slips, place_of_field
 from callmark.grounding.binding import (
     Binder,
     find_all_kin,
     find_joined,
     find_kin,
-    is_like,
     is_named_by,
 )
 from callmark.grounding.chains import is_within_reach
@@ -33,10 +32,10 @@ from callmark.grounding.record_tree import (
     RecordSubject,
     ResultRecord,
 )
-from callmark.grounding.spans import TOLD_CHANGE, Outline, Span
+from callmark.grounding.spans import Outline, Span
 from callmark.grounding.text import Frozen, names_an_ending, once
 from callmark.grounding.told_of import Beside, TellingOf
-from callmark.grounding.values import Value, decimals_of, is_one_value, is_small
+from callmark.grounding.values import Value, decimals_of, is_small
 from callmark.grounding.workings import FEW_NUMBERS, TurnAt
 from callmark.records.statements import FLAGS, GOOD, StatementLabel
 
@@ -524,7 +523,7 @@ class Checker:
             return self.found(value, told.label, told.rule, told.own, because=told.because)
         if subject is None:
             return (
-                self._other_field(value, sentence, fields)
+                self._attribution.find_other_field(value, sentence, fields)
                 or self._attribution.find_of_line(value, sentence, fields)
                 or self.found(value, "supported", "match", *fields[:3])
             )
@@ -537,7 +536,9 @@ class Checker:
         if kin is not None:
             return (
                 self._wrong_field(value, sentence, subject, fields)
-                or self._other_field(value, sentence, find_all_kin(fields, subject))
+                or self._attribution.find_other_field(
+                    value, sentence, find_all_kin(fields, subject)
+                )
                 or self.found(value, "supported", "bound", kin)
             )
         joined = find_joined(fields, subject)
@@ -547,7 +548,7 @@ class Checker:
             return self.found(value, "supported", "change", *fields[:3])
         return (
             self._attribution.find_of_subject(value, subject, fields)
-            or self._other_field(value, sentence, fields)
+            or self._attribution.find_other_field(value, sentence, fields)
             or self._attribution.find_of_line(value, sentence, fields)
             or self.found(value, "supported", "unbound", *fields[:3])
         )
@@ -581,60 +582,9 @@ class Checker:
             return None
         if any(is_named_by(label, field) for field in fields):  # last: there may be many
             return None
-        return self._grouped(value, sentence, named[0].key) or self.found(
+        return self.grouped(value, sentence, named[0].key) or self.found(
             value, "wrong_field", "field", named[0], because=place_of_field(fields[0])
         )
-
-    def _other_field(
-        self, value: Value, sentence: Span, fields: Sequence[Field]
-    ) -> StatementFinding | None:
-        """`arriving at 10:00`, which is the departure of whatever record states it."""
-        if not 0 < len(fields) <= MOST_OWN or value.kind not in ("number", "moment"):
-            return None
-        is_word = value.kind == "number" and not any(map(str.isdecimal, value.text))
-        are_values = all(is_one_value(one.value, value.kind) for one in fields)
-        if is_word or not are_values or not are_told(fields):
-            return None
-        near = self.outline.near(value, self.outline.line_at(value.start).span)
-        if self.outline.finds(TOLD_CHANGE, *self.outline.near(value, sentence)):
-            return None
-        others = list(self.values_around(value, near))
-        around = [(one.start, one.end) for one in others]
-        before, after = field_words.windows(self.text, value.start, value.end, near, around)
-        # `3 nights at £245`: the word belongs to the number before it.
-        beside = [one for one in others if one.end == before[0] or one.start == after[1]]
-        label = self.binder.label_of(value) if self.binder.is_labelled(value) else frozenset()
-        heads = field_words.classes_of(label)
-        said = [field_words.words_said(self.text, *span) for span in (before, after)]
-
-        def could_be(field: Field) -> bool:
-            return (
-                is_one_value(field.value, value.kind)
-                and is_like(field, value, partly=True)
-                and self.measures.could_measure(value, field)
-                and claims.is_of_a_size(value, field)
-                and not any(self.states(field, one) for one in beside)
-            )
-
-        for is_after in (False, True):
-            words = said[is_after] if is_after else said[0] | heads
-            also = said[0] | said[1] | heads
-            named = field_words.find_named(fields, words, also, could_be)
-            if (
-                named
-                and not any(self.states(one.field, value) for one in named)
-                and all(
-                    one.telling <= heads
-                    or field_words.is_adjacent(
-                        self.text, (before, after)[is_after], one, after=is_after
-                    )
-                    for one in named
-                )
-            ):
-                return self._grouped(value, sentence, named[0].field.key) or self.found(
-                    value, "wrong_field", "field", named[0].field, because=place_of_field(fields[0])
-                )
-        return None
 
     def values_around(self, value: Value, span: Span) -> Iterator[Value]:
         """The other values of the span, those near it."""
@@ -665,7 +615,7 @@ class Checker:
                 return found
         return None
 
-    def _grouped(self, value: Value, sentence: Span, key: str = "") -> StatementFinding | None:
+    def grouped(self, value: Value, sentence: Span, key: str = "") -> StatementFinding | None:
         """What records come to together; under this `key`, all of them."""
         worked = self.workings.find_grouped(value, sentence)
         worked = worked or self.workings.find_of_percent(value)
@@ -690,7 +640,7 @@ class Checker:
         self, value: Value, sentence: Span, *, in_two: bool = False
     ) -> StatementFinding | None:
         if in_two and self._slips.leaf_near(value, self.turn_at(value.start)) is not None:
-            return self._grouped(value, sentence)  # a slip is likelier than two steps
+            return self.grouped(value, sentence)  # a slip is likelier than two steps
         find = self.workings.find_in_two if in_two else self.workings.find
         return self._derived(value, find(value, sentence))
 
