@@ -19,6 +19,7 @@ from callmark.grounding.binding import (
 )
 from callmark.grounding.chains import is_within_reach
 from callmark.grounding.counting import CountedThings
+from callmark.grounding.enumerations import Enumerations
 from callmark.grounding.field_words import Measures
 from callmark.grounding.further import FurtherWorkings
 from callmark.grounding.match import Said
@@ -100,6 +101,10 @@ class Checker:
     @once
     def _listed(self) -> IntroducedLists:
         return IntroducedLists(self.outline, self.binder)
+
+    @once
+    def _enumerated(self) -> Enumerations:
+        return Enumerations(self.outline, self.binder)
 
     @once
     def measures(self) -> Measures:
@@ -322,7 +327,9 @@ class Checker:
             return ""
         if not (self._things.nouns_after(value) or _OF.match(self.text, value.end)):
             return ""
-        return self._listed.find_miscount(value, sentence)
+        stated = value.readings[0] // SCALE
+        because = self._enumerated.find_miscount(value, stated, sentence)
+        return because or self._listed.find_miscount(value, sentence)
 
     def _size(
         self, value: Value, letters: str, fields: Sequence[Field], turn: int | None

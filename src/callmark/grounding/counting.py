@@ -61,6 +61,24 @@ _OF_ONE = re.compile(
 )
 
 
+# `Order W1 with five items`, `W1 (five items)`, `W1: five items`: all that it has.
+_HOLDS = re.compile(
+    r"(?:\b(?:with|has|had|have|contains|containing|holds|holding|includes|lists|shows|mit|enthält|hat"
+    r"|con|tiene|contiene|avec|contient|a)\s(?:only\s|just\s|exactly\s|a\stotal\sof\s)?|\(|:[*_]*\s)$",
+    re.IGNORECASE,
+)
+_ALL = re.compile(r"\b(?:all|alle|todos|todas|tous|toutes)\s(?:(?:of\s)?(?:the|your|these)\s)?$", re.I)
+# Behind the noun, what does not say which of them are meant.
+_WHOLE = re.compile(
+    r"[*_]{0,3}\s?(?:$|[.,;:!?()\n|–—]|(?:in\s(?:total|all)|altogether|overall|insgesamt|en\stotal|au\stotal"
+    r"|(?:on|in|under|for|with|to|at)\s(?:your|his|her|their|this|the|our|my)\s(?:[^\W\d_]+\s)?"
+    r"(?:account|profile|list|lists|calendar|inbox|orders?|records?|results?|file|name|library|cart|basket"
+    r"|queue|folder|project|database|system|portfolio|schedule|reservation|booking|trip|response"
+    r"|search|data|user\sid))\b)",
+    re.IGNORECASE,
+)
+
+
 class Counted(NamedTuple):
     """Whether as many as stated are there; `because` names the list."""
 
@@ -127,6 +145,8 @@ class CountedThings:
             and (self.are_told(value, sentence) or not self._outline.is_proposed(sentence))
         ):
             return Counted(False, f"{own[0].path} has {len(own[0].items)}")
+        if whole := self._size_of_whole(value, sentence, nouns, own):
+            return Counted(False, f"{whole.path} has {len(whole.items)}")
         kind = "" if len(nouns) < 2 or nouns[0] in _ANY_KIND else nouns[0]
         for series in self.lists_of(nouns, self._turn_at(value.start)):
             stems = key_stems(series.key)
@@ -137,6 +157,35 @@ class CountedThings:
         if lists and stated == sum(_sizes_of(lists)):  # `five items in the two orders`
             return Counted(True, f"what all {lists[0].path} hold")
         return None
+
+    def _size_of_whole(
+        self, value: Value, sentence: Span, nouns: Sequence[str], own: Sequence[Series]
+    ) -> Series | None:
+        """`W111 has two items`, where it has three, and the answer speaks of all that it has."""
+        named = self._named_by(nouns)
+        own = [one for one in own if key_stems(one.key) in named]
+        stated = value.readings[0] // SCALE
+        if not own or len({len(one.items) for one in own}) > 1 or len(own[0].items) <= stated:
+            return None
+        before = self._text[max(sentence[0], value.start - 40) : value.start]
+        if _ALL.search(before):
+            return own[0]
+        subject = self._binder.subject_of(value, sentence)
+        if subject is None or subject.inherited or subject.distant or not _HOLDS.search(before):
+            return None
+        return own[0] if self._is_whole(value, nouns, key_stems(own[0].key)[0]) else None
+
+    def _is_whole(self, value: Value, nouns: Sequence[str], noun: str) -> bool:
+        """Does nothing behind the noun say which of them are counted?"""
+        counted = _COUNTED.match(self._text, value.end)
+        if counted is None:
+            return False
+        end = counted.end(1) if nouns[0] == noun else counted.end()
+        return _WHOLE.match(self._text, end) is not None
+
+    def _named_by(self, nouns: Sequence[str]) -> list[tuple[str, ...]]:
+        named = nouns[1:] if nouns and nouns[0] in _ANY_KIND else nouns[:1]
+        return [(noun,) for noun in named]
 
     def find_miscount(self, value: Value, sentence: Span, *, fewer: bool) -> str:
         """More than any list of them has; fewer only where all of them are meant. Without `fewer`,
@@ -158,8 +207,10 @@ class CountedThings:
             is_open = not self.are_told(value, sentence) or self._said.counts(stated, nouns, turn)
             is_wrong = not is_open and stated > most_held
             return f"{most.path} has {len(most.items)}" if is_wrong else ""
-        is_total = len({len(series.items) for series in lists}) == 1 and (
+        is_all = _ALL.search(before) is not None
+        is_total = (len(set(sizes)) == 1 or (is_all and _reach_none(stated, sizes))) and (
             _ALL_OF_THEM.search(before) is not None
+            and (is_all or self._is_whole(value, nouns, key_stems(most.key)[0]))
         )
         if stated > len(most.items):
             are_all = _ALL_OF_THEM.search(before) is not None
