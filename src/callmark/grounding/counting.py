@@ -67,10 +67,13 @@ _HOLDS = re.compile(
     r"|con|tiene|contiene|avec|contient|a)\s(?:only\s|just\s|exactly\s|a\stotal\sof\s)?|\(|:[*_]*\s)$",
     re.IGNORECASE,
 )
+FAR = 90  # characters of a sentence, before what holds so many
+_ONLY_MARKS = re.compile(r"[\s*_)\]\"'”`,]*(?:\((?:which|that)\s)?")
+_BEHIND = re.compile(r"[ -][^\W\d_]+[*_]{0,2}\s\(([^()\n]{2,40})\)")
 _ALL = re.compile(r"\b(?:all|alle|todos|todas|tous|toutes)\s(?:(?:of\s)?(?:the|your|these)\s)?$", re.I)
 # Behind the noun, what does not say which of them are meant.
 _WHOLE = re.compile(
-    r"[*_]{0,3}\s?(?:$|[.,;:!?()\n|–—]|(?:in\s(?:total|all)|altogether|overall|insgesamt|en\stotal|au\stotal"
+    r"[*_]{0,3}\s?(?:$|[.,;:!?()\n|–—]|(?:has|is|was|will|hat|ist|wurde|in\s(?:total|all)|altogether|overall|insgesamt|en\stotal|au\stotal"
     r"|(?:on|in|under|for|with|to|at)\s(?:your|his|her|their|this|the|our|my)\s(?:[^\W\d_]+\s)?"
     r"(?:account|profile|list|lists|calendar|inbox|orders?|records?|results?|file|name|library|cart|basket"
     r"|queue|folder|project|database|system|portfolio|schedule|reservation|booking|trip|response"
@@ -145,7 +148,8 @@ class CountedThings:
             and (self.are_told(value, sentence) or not self._outline.is_proposed(sentence))
         ):
             return Counted(False, f"{own[0].path} has {len(own[0].items)}")
-        if whole := self._size_of_whole(value, sentence, nouns, own):
+        whole = self._size_of_whole(value, sentence, nouns) if nouns else None
+        if whole is not None:
             return Counted(False, f"{whole.path} has {len(whole.items)}")
         kind = "" if len(nouns) < 2 or nouns[0] in _ANY_KIND else nouns[0]
         for series in self.lists_of(nouns, self._turn_at(value.start)):
@@ -159,21 +163,48 @@ class CountedThings:
         return None
 
     def _size_of_whole(
-        self, value: Value, sentence: Span, nouns: Sequence[str], own: Sequence[Series]
+        self, value: Value, sentence: Span, nouns: Sequence[str]
     ) -> Series | None:
         """`W111 has two items`, where it has three, and the answer speaks of all that it has."""
-        named = self._named_by(nouns)
-        own = [one for one in own if key_stems(one.key) in named]
-        stated = value.readings[0] // SCALE
-        if not own or len({len(one.items) for one in own}) > 1 or len(own[0].items) <= stated:
-            return None
         before = self._text[max(sentence[0], value.start - 40) : value.start]
-        if _ALL.search(before):
-            return own[0]
-        subject = self._binder.subject_of(value, sentence)
-        if subject is None or subject.inherited or subject.distant or not _HOLDS.search(before):
+        are_all = _ALL.search(before) is not None
+        holds = _HOLDS.search(before)
+        if not are_all and holds is None:
             return None
-        return own[0] if self._is_whole(value, nouns, key_stems(own[0].key)[0]) else None
+        records = self._held_by(value, sentence, None if holds is None else len(holds[0]))
+        named = self._named_by(nouns)
+        turn = self._turn_at(value.start)
+        own = [
+            one
+            for one in islice(self.lists_of(nouns, turn), MOST_LISTS)
+            if key_stems(one.key) in named and any(one.record is record for record in records)
+        ]
+        stated = value.readings[0] // SCALE
+        if not own or len({len(one.items) for one in own}) > 1 or len(own[0].items) == stated:
+            return None
+        if are_all or self._is_whole(value, nouns, key_stems(own[0].key)[0]):
+            return own[0]
+        return None
+
+    def _held_by(
+        self, value: Value, sentence: Span, length: int | None
+    ) -> Sequence[ResultRecord]:
+        """Of what is it said that it holds so many? What stands right before the verb, `length`
+        characters before the number, else what the sentence names."""
+        if length is not None:
+            end = value.start - length
+            mentions = self._binder.mentions_in((max(sentence[0], end - FAR), end + 1))
+            if mentions and _ONLY_MARKS.fullmatch(self._text, mentions[-1].end, end):
+                return mentions[-1].records
+            behind = _BEHIND.match(self._text, value.end)
+            if behind is not None:  # `an order with two items (W111)`
+                mentions = self._binder.mentions_in((behind.start(1), behind.end(1) + 1))
+                if mentions:
+                    return mentions[0].records
+        subject = self._binder.subject_of(value, sentence)
+        if subject is None or subject.inherited or subject.distant:
+            return ()
+        return subject.records
 
     def _is_whole(self, value: Value, nouns: Sequence[str], noun: str) -> bool:
         """Does nothing behind the noun say which of them are counted?"""
@@ -217,7 +248,8 @@ class CountedThings:
             is_no_count = stated > most_held or (are_all and _reach_none(stated, sizes))
             is_wrong = is_no_count and (fewer or not self._said.counts(stated, nouns, turn))
         else:
-            is_wrong = fewer and is_total and stated < len(most.items)
+            is_open = not fewer and self._said.counts(stated, nouns, turn)
+            is_wrong = is_total and not is_open and stated < len(most.items)
         return f"{most.path} has {len(most.items)}" if is_wrong else ""
 
     def _lists_called(self, nouns: Sequence[str], turn: int | None) -> list[Series]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from callmark.grounding.binding import Binder
 from callmark.grounding.record_tree import ResultRecord, key_stems, stem
@@ -23,10 +23,12 @@ _OPENS = re.compile(
 # … and what stands between two of them.
 _APART = re.compile(r"\s*(?:,|;|/|&)?\s*(?:\b(?:and|und|y|e|et)\b|&|,|;|/)\s*")
 _BARE = re.compile(
-    r"[\s*_`\"'“”#(]*(?:(?:the|a|an|your|order|flight|reservation|booking|item|no)\b\.?\s?[*_`#]*)?",
+    r"[\s*_`\"'“”#(]*(?:(?:the|a|an|your|order|flight|reservation|booking|item|no)\b\.?\s?[*_`#]*)?(?:(?:ID|number|code)[\s:]{1,2})?",
     re.IGNORECASE,
 )
-_REST = re.compile(r"[\s*_`\"'“”.!)]*")
+_ID = re.compile(r"[\s*_#(]*(?:[^\W\d_]+\s)?(?:ID|number|no\.|nr\.|code)[\s:#]", re.IGNORECASE)
+_REST = re.compile(r"[\s*_`\"'“”.!)]*(?:\([^()\n]*\)[\s*_.!]*)?")
+_BRACKETS = re.compile(r"\([^()\n]*\)")
 _WORDS = re.compile(r"(?:[ \u00a0-][^\W\d_][\w'’-]*){1,7}")
 _OTHER_COUNT = re.compile(r"(?<![\w.,:/-])\d{1,2}\s[a-z]")
 _NOT_ALL = re.compile(
@@ -64,8 +66,9 @@ class Enumerations:
             records = self._named_in(self._listed(opening, sentence))
             if not records:
                 continue
-            is_known = len(records) > 1 or self._are_called(records[0], value, opening.start())
-            return f"the answer names {len(records)}" if is_known and len(records) != stated else ""
+            if len(records) == 1 and not self._are_called(records[0], value, opening.start()):
+                return ""
+            return "" if len(records) == stated else f"the answer names {len(records)}"
         return ""
 
     def _listed(self, opening: re.Match[str], sentence: Span) -> Span:
@@ -83,7 +86,10 @@ class Enumerations:
         """One of each name, if they all stand in one list, and nothing else does there."""
         parts: list[Span] = []
         start = span[0]
+        bracketed = [one.span() for one in _BRACKETS.finditer(self._text, *span)]
         for apart in _APART.finditer(self._text, *span):
+            if any(begin < apart.start() < end for begin, end in bracketed):
+                continue
             parts.append((start, apart.start()))
             start = apart.end()
         parts.append((start, span[1]))
@@ -93,15 +99,22 @@ class Enumerations:
         lists: set[tuple[int | None, str]] = set()
         for at, own in enumerate(named):
             lists = lists & set(map(_list_of, own)) if at else set(map(_list_of, own))
-        for kind in sorted(lists, key=repr):
-            found = [next(one for one in own if _list_of(one) == kind) for own in named]
-            if len({one.number for one in found}) == len(parts) and not _have_amounts(found):
-                return found
+        for kind in sorted(lists, key=lambda one: (not one[1].endswith("/*"), repr(one))):
+            found: dict[int, ResultRecord] = {}
+            for part, own in zip(parts, named, strict=True):
+                record = next(one for one in own if _list_of(one) == kind)
+                if record.number in found and _ID.match(self._text, *part) is None:
+                    break  # two of one name, or one that is named twice
+                found[record.number] = record
+            else:
+                if not _have_amounts(found.values()):
+                    return list(found.values())
         return []
 
     def _named_by(self, part: Span) -> Sequence[ResultRecord]:
         """What is called so, if the part is a name and nothing else."""
-        mentions = self._binder.mentions_in((part[0], part[1] + 1))
+        end = self._text.find("(", part[0] + 2, part[1])
+        mentions = self._binder.mentions_in((part[0], (part[1] if end < 0 else end) + 1))
         if len(mentions) != 1:
             return ()
         before = _BARE.fullmatch(self._text, part[0], mentions[0].start)
@@ -113,7 +126,7 @@ def _list_of(record: ResultRecord) -> tuple[int | None, str]:
     return None if record.parent is None else record.parent.number, record.kind
 
 
-def _have_amounts(records: Sequence[ResultRecord]) -> bool:
+def _have_amounts(records: Iterable[ResultRecord]) -> bool:
     """`five items (Lamp and Desk)`, where the results have two lamps and three desks."""
     return any(
         "qty" in field.key or "quantity" in field.key or "count" in field.key
