@@ -27,6 +27,7 @@ from callmark.grounding.values import Value
 _COUNTED = re.compile(r"[ \u00a0-]([^\W\d_]{2,})(?:[ \u00a0]([^\W\d_]{2,}))?")
 
 
+MOST_COMPARED = 4  # things of a list by which it is known again
 MOST_LISTS = 200  # of one noun that are looked through for those of a record
 _ALL_OF_THEM = re.compile(
     r"\b(?:there (?:are|is|were)|found|(?:have|has|had|lists?|shows?|returned|includes?|contains?"
@@ -94,10 +95,17 @@ def _counts_nothing(field: Field) -> bool:
 
 
 def _sizes_of(lists: Sequence[Series]) -> list[int]:
-    """How many things each holds; what a record is called by tells that it is served again."""
-    sizes: dict[object, int] = {}
+    """How many things each holds; what a record is called by, or what the list holds, tells that it
+    is served again."""
+    sizes: dict[frozenset[object], int] = {}
+    known: dict[object, frozenset[object]] = {}
     for series in lists:
-        key = frozenset(series.record.names) or id(series.record)
+        names = frozenset(series.record.names) or frozenset((id(series.record),))
+        held = series.path, len(series.items), repr(series.items[:MOST_COMPARED])
+        again = [known[held, one] for one in names if (held, one) in known]
+        key = known.get(names) or (again[0] if again else names)
+        known[names] = key
+        known.update(dict.fromkeys(((held, one) for one in names), key))
         sizes[key] = max(sizes.get(key, 0), len(series.items))
     return list(sizes.values())
 
@@ -144,7 +152,7 @@ class CountedThings:
         own = self._lists_of_subject(value, sentence, nouns)
         if (
             own
-            and stated > sum(len(series.items) for series in own)
+            and stated > sum(_sizes_of(own))
             and (self.are_told(value, sentence) or not self._outline.is_proposed(sentence))
         ):
             return Counted(False, f"{own[0].path} has {len(own[0].items)}")
