@@ -19,7 +19,6 @@ from callmark.grounding.binding import (
 )
 from callmark.grounding.chains import is_within_reach
 from callmark.grounding.counting import CountedThings
-from callmark.grounding.enumerations import Enumerations
 from callmark.grounding.field_words import Measures
 from callmark.grounding.further import FurtherWorkings
 from callmark.grounding.match import Said
@@ -101,10 +100,6 @@ class Checker:
     @once
     def _listed(self) -> IntroducedLists:
         return IntroducedLists(self.outline, self.binder)
-
-    @once
-    def _enumerated(self) -> Enumerations:
-        return Enumerations(self.outline, self.binder)
 
     @once
     def measures(self) -> Measures:
@@ -299,6 +294,7 @@ class Checker:
             fields = [one for one in fields if self.measures.may_last(one, value.readings)]
         linked = self.binder.linked(value, fields, sentence)
         linked = linked or self._attribution.fields_of_part(value, sentence, fields)
+        linked = self._things.may_count(value, linked)
         if linked:
             return self.bind(value, sentence, linked)
         if other := self._attribution.find_other_than_named(value, sentence):
@@ -327,9 +323,7 @@ class Checker:
             return ""
         if not (self._things.nouns_after(value) or _OF.match(self.text, value.end)):
             return ""
-        stated = value.readings[0] // SCALE
-        because = self._enumerated.find_miscount(value, stated, sentence)
-        return because or self._listed.find_miscount(value, sentence)
+        return self._listed.find_miscount(value, sentence)
 
     def _size(
         self, value: Value, letters: str, fields: Sequence[Field], turn: int | None

@@ -70,6 +70,8 @@ _HOLDS = re.compile(
 )
 FAR = 90  # characters of a sentence, before what holds so many
 _ONLY_MARKS = re.compile(r"[\s*_)\]\"'”`,]*(?:\((?:which|that)\s)?")
+# `the other two orders`: there is one more at least.
+_OTHER = re.compile(r"\b(?:other|remaining|anderen|restlichen|otros|otras|autres)\s$", re.IGNORECASE)
 _BEHIND = re.compile(r"[ -][^\W\d_]+[*_]{0,2}\s\(([^()\n]{2,40})\)")
 _ALL = re.compile(r"\b(?:all|alle|todos|todas|tous|toutes)\s(?:(?:of\s)?(?:the|your|these)\s)?$", re.I)
 # Behind the noun, what does not say which of them are meant.
@@ -122,6 +124,21 @@ def _reach_none(number: int, sizes: Sequence[int]) -> bool:
 _ANY_KIND = frozenset(
     map(stem, "total different separate individual distinct unique whole single recent".split())
 )
+# Nouns that count the same things.
+_SAME = {
+    word: frozenset(words) - {word}
+    for line in (
+        "passenger traveler traveller", "order purchase", "item product article", "flight segment leg",
+        "message email mail", "file document", "ticket issue", "booking reservation",
+        "event meeting appointment", "listing property", "student pupil", "transaction payment",
+        "employee worker staff", "shipment delivery", "parcel package", "guest visitor",
+        "result hit", "medication medicine drug", "comment reply", "photo picture image",
+        "car vehicle", "server host machine", "game match", "review rating", "task todo",
+        "song track", "film movie", "store shop", "alert alarm warning", "participant attendee",
+    )
+    for words in (list(map(stem, line.split())),)
+    for word in words
+}  # fmt: skip
 _EACH = re.compile(r"\b(?:each|apiece|jeweils|je|chacune?|cada)\b", re.IGNORECASE)
 
 
@@ -160,6 +177,8 @@ class CountedThings:
         if whole is not None:
             return Counted(False, f"{whole.path} has {len(whole.items)}")
         kind = "" if len(nouns) < 2 or nouns[0] in _ANY_KIND else nouns[0]
+        before = self._text[max(sentence[0], value.start - 16) : value.start]
+        stated += _OTHER.search(before) is not None
         for series in self.lists_of(nouns, self._turn_at(value.start)):
             stems = key_stems(series.key)
             # `2 matching items`, `2 per passenger`: those of a kind, not all that the list has.
@@ -240,6 +259,7 @@ class CountedThings:
         stated = value.readings[0] // SCALE
         most = max(lists, key=lambda series: len(series.items))
         before = self._text[max(sentence[0], value.start - 40) : value.start]
+        stated += _OTHER.search(before) is not None
         sizes = _sizes_of(lists)
         most_held = max(sizes) if _OF_ONE.search(before) else sum(sizes)
         if self._outline.is_proposed(sentence):
@@ -250,25 +270,48 @@ class CountedThings:
         is_total = (len(set(sizes)) == 1 or (is_all and _reach_none(stated, sizes))) and (
             _ALL_OF_THEM.search(before) is not None
             and (is_all or self._is_whole(value, nouns, key_stems(most.key)[0]))
+            and key_stems(most.key)[0] in nouns
         )
         if stated > len(most.items):
             are_all = _ALL_OF_THEM.search(before) is not None
             is_no_count = stated > most_held or (are_all and _reach_none(stated, sizes))
             is_wrong = is_no_count and (fewer or not self._said.counts(stated, nouns, turn))
+        elif len(sizes) > 1 and _OF_ONE.search(before) and stated not in sizes:
+            is_whole = self._is_whole(value, nouns, key_stems(most.key)[0])
+            is_wrong = is_whole and (fewer or not self._said.counts(stated, nouns, turn))
         else:
             is_open = not fewer and self._said.counts(stated, nouns, turn)
             is_wrong = is_total and not is_open and stated < len(most.items)
         return f"{most.path} has {len(most.items)}" if is_wrong else ""
 
-    def _lists_called(self, nouns: Sequence[str], turn: int | None) -> list[Series]:
-        """Those whose whole key is what is counted."""
-        named = nouns[1:] if nouns and nouns[0] in _ANY_KIND else nouns[:1]
+    def may_count(self, value: Value, fields: Sequence[Field]) -> list[Field]:
+        """Not `2-piece`, where the items of an order are counted."""
+        nouns = self.nouns_after(value)
+        if not fields or not any(map(self._by_noun.get, nouns[:1])):
+            return list(fields)
         return [
-            series
-            for noun in named
-            for series in islice(self.lists_of((noun,), turn), MOST_LISTS)
-            if key_stems(series.key) == (noun,)
+            field
+            for field in fields
+            if not isinstance(field.value, str) or not set(nouns).isdisjoint(key_stems(field.key))
         ]
+
+    def _lists_called(self, nouns: Sequence[str], turn: int | None) -> list[Series]:
+        """Those whose whole key is what is counted, or says the same in another word."""
+        named = nouns[1:] if nouns and nouns[0] in _ANY_KIND else nouns[:1]
+        found = [one for noun in named for one in self._called(noun, turn)]
+        if found or not named or any(True for _ in self.lists_of(named, turn)):
+            return found
+        others = [
+            called
+            for other in sorted(_SAME.get(named[0], ()))
+            if (called := list(self._called(other, turn)))
+        ]
+        return others[0] if len(others) == 1 else []
+
+    def _called(self, noun: str, turn: int | None) -> Iterator[Series]:
+        for series in islice(self.lists_of((noun,), turn), MOST_LISTS):
+            if key_stems(series.key) == (noun,):
+                yield series
 
     def counts_no_field(self, value: Value, sentence: Span, fields: Sequence[Field]) -> str:
         """`There are 14 files`, where 14 is the id of one of three: the number of which records
