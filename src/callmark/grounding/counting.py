@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -71,9 +71,13 @@ _HOLDS = re.compile(
 FAR = 90  # characters of a sentence, before what holds so many
 _ONLY_MARKS = re.compile(r"[\s*_)\]\"'”`,]*(?:\((?:which|that)\s)?")
 # `the other two orders`: there is one more at least.
-_OTHER = re.compile(r"\b(?:other|remaining|anderen|restlichen|otros|otras|autres)\s$", re.IGNORECASE)
+_OTHER = re.compile(
+    r"\b(?:other|remaining|anderen|restlichen|otros|otras|autres)\s$", re.IGNORECASE
+)
 _BEHIND = re.compile(r"[ -][^\W\d_]+[*_]{0,2}\s\(([^()\n]{2,40})\)")
-_ALL = re.compile(r"\b(?:all|alle|todos|todas|tous|toutes)\s(?:(?:of\s)?(?:the|your|these)\s)?$", re.I)
+_ALL = re.compile(
+    r"\b(?:all|alle|todos|todas|tous|toutes)\s(?:(?:of\s)?(?:the|your|these)\s)?$", re.I
+)
 # Behind the noun, what does not say which of them are meant.
 _WHOLE = re.compile(
     r"[*_]{0,3}\s?(?:$|[.,;:!?()\n|–—]|(?:has|is|was|will|hat|ist|wurde|in\s(?:total|all)|altogether|overall|insgesamt|en\stotal|au\stotal"
@@ -99,10 +103,10 @@ def _counts_nothing(field: Field) -> bool:
 def _sizes_of(lists: Sequence[Series]) -> list[int]:
     """How many things each holds; what a record is called by, or what the list holds, tells that it
     is served again."""
-    sizes: dict[frozenset[object], int] = {}
-    known: dict[object, frozenset[object]] = {}
+    sizes: dict[frozenset[str], int] = {}
+    known: dict[object, frozenset[str]] = {}
     for series in lists:
-        names = frozenset(series.record.names) or frozenset((id(series.record),))
+        names = frozenset(series.record.names or (series.record.path, str(series.record.number)))
         held = series.path, len(series.items), repr(series.items[:MOST_COMPARED])
         again = [known[held, one] for one in names if (held, one) in known]
         key = known.get(names) or (again[0] if again else names)
@@ -128,8 +132,9 @@ _ANY_KIND = frozenset(
 _SAME = {
     word: frozenset(words) - {word}
     for line in (
-        "passenger traveler traveller", "order purchase", "item product article", "flight segment leg",
-        "message email mail", "file document", "ticket issue", "booking reservation",
+        "passenger traveler traveller", "order purchase", "item product article",
+        "flight segment leg", "message email mail", "file document", "ticket issue",
+        "booking reservation",
         "event meeting appointment", "listing property", "student pupil", "transaction payment",
         "employee worker staff", "shipment delivery", "parcel package", "guest visitor",
         "result hit", "medication medicine drug", "comment reply", "photo picture image",
@@ -189,9 +194,7 @@ class CountedThings:
             return Counted(True, f"what all {lists[0].path} hold")
         return None
 
-    def _size_of_whole(
-        self, value: Value, sentence: Span, nouns: Sequence[str]
-    ) -> Series | None:
+    def _size_of_whole(self, value: Value, sentence: Span, nouns: Sequence[str]) -> Series | None:
         """`W111 has two items`, where it has three, and the answer speaks of all that it has."""
         before = self._text[max(sentence[0], value.start - 40) : value.start]
         are_all = _ALL.search(before) is not None
@@ -213,9 +216,7 @@ class CountedThings:
             return own[0]
         return None
 
-    def _held_by(
-        self, value: Value, sentence: Span, length: int | None
-    ) -> Sequence[ResultRecord]:
+    def _held_by(self, value: Value, sentence: Span, length: int | None) -> Sequence[ResultRecord]:
         """Of what is it said that it holds so many? What stands right before the verb, `length`
         characters before the number, else what the sentence names."""
         if length is not None:
@@ -393,3 +394,131 @@ class CountedThings:
         """Did the user count as many of the same things?"""
         nouns = self.nouns_after(value)
         return self._said.counts(value.readings[0] // SCALE, nouns, self._turn_at(value.start))
+
+
+# --- what an answer counts and names in one breath: `three orders (W1, W2 and W3)`
+
+NEAR = 70  # characters between a number and what it counts
+LONGEST = 400  # characters of what is named
+MOST_NAMED = 12
+# What comes before the first name …
+_OPENS = re.compile(
+    r"(?P<bracket>\s?[*_]{0,2}\()|:[*_]{0,2}\s|,?\s[–—-]\s"
+    r"|,?\s(?:namely|called|named|nämlich|llamad[oa]s|nommée?s)\s"
+    r"|(?P<copula>\s(?:are|were|sind|son|sont)\s)"
+    r"|,?\s(?P<ids>(?:(?:with|under|having)\s)?(?:the\s)?(?:[^\W\d_]+\s)?(?:IDs|ids|numbers|codes):?\s)"
+)
+# … and what stands between two of them.
+_APART = re.compile(r"\s*(?:,|;|/|&)?\s*(?:\b(?:and|und|y|e|et)\b|&|,|;|/)\s*")
+_BARE_NAME = re.compile(
+    r"[\s*_`\"'“”#(]*(?:(?:the|a|an|your|order|flight|reservation|booking|item|no)\b\.?\s?[*_`#]*)?(?:(?:ID|number|code)[\s:]{1,2})?",
+    re.IGNORECASE,
+)
+_ID = re.compile(r"[\s*_#(]*(?:[^\W\d_]+\s)?(?:ID|number|no\.|nr\.|code)[\s:#]", re.IGNORECASE)
+_REST = re.compile(r"[\s*_`\"'“”.!)]*(?:\([^()\n]*\)[\s*_.!]*)?")
+_BRACKETS = re.compile(r"\([^()\n]*\)")
+_WORDS = re.compile(r"(?:[ \u00a0-][^\W\d_][\w'’-]*){1,7}")
+_OTHER_COUNT = re.compile(r"(?<![\w.,:/-])\d{1,2}\s[a-z]")
+_NOT_ALL = re.compile(
+    r"\b(?:includ\w+|such|like|example|e\.g|mainly|mostly|among|except|besides|without|not|no|nor|or|plus"
+    r"|and|each|every|per|between|more|less|fewer|than|top|darunter|außer|salvo|sauf|und|y|et)\b",
+    re.IGNORECASE,
+)
+_PART_OF = re.compile(
+    r"\b(?:of|from|von|aus|de|des|sur|top|first|last|latest|next|least|most|to|about|than|every"
+    r"|or|for)\s(?:(?:the|your|his|her|their|its|these|those|our|my|all|den|der|ihren|los|las|sus|les)\s)?$",
+    re.IGNORECASE,
+)
+
+
+class Enumerations:
+    """The lists that one answer writes out beside the number of their items."""
+
+    def __init__(self, outline: Outline, binder: Binder) -> None:
+        self._outline, self._binder = outline, binder
+        self._text = outline.text
+
+    def find_miscount(self, value: Value, stated: int, sentence: Span) -> str:
+        """How many are named, where nothing but names stands there, and it is another number."""
+        text = self._text
+        if _PART_OF.search(text, max(sentence[0], value.start - 24), value.start):
+            return ""  # `two of the four rooms (101 and 201)`
+        for opening in _OPENS.finditer(text, value.end, min(sentence[1], value.end + NEAR)):
+            if _NOT_ALL.search(text, value.end, opening.start()):
+                return ""
+            if opening["ids"]:
+                if _OTHER_COUNT.search(text, value.end, opening.start()):
+                    return ""
+            elif _WORDS.fullmatch(text, value.end, opening.start()) is None:
+                return ""
+            records = self._named_in(self._listed(opening, sentence))
+            if not records:
+                continue
+            if len(records) == 1 and not self._are_called(records[0], value, opening.start()):
+                return ""
+            return "" if len(records) == stated else f"the answer names {len(records)}"
+        return ""
+
+    def _listed(self, opening: re.Match[str], sentence: Span) -> Span:
+        end = sentence[1]
+        if opening["bracket"]:
+            end = self._text.find(")", opening.end(), sentence[1])
+        return opening.end(), min(end, opening.end() + LONGEST)
+
+    def _are_called(self, record: ResultRecord, value: Value, end: int) -> bool:
+        """`2 passengers: Ana Ruiz`, who stands in a list of passengers."""
+        words = {stem(one) for one in self._text[value.end : end].split()}
+        return not words.isdisjoint(key_stems(record.key)[-1:])
+
+    def _named_in(self, span: Span) -> list[ResultRecord]:
+        """One of each name, if they all stand in one list, and nothing else does there."""
+        parts: list[Span] = []
+        start = span[0]
+        bracketed = [one.span() for one in _BRACKETS.finditer(self._text, *span)]
+        for apart in _APART.finditer(self._text, *span):
+            if any(begin < apart.start() < end for begin, end in bracketed):
+                continue
+            parts.append((start, apart.start()))
+            start = apart.end()
+        parts.append((start, span[1]))
+        if span[1] <= span[0] or len(parts) > MOST_NAMED:
+            return []
+        named = [self._named_by(part) for part in parts]
+        lists: set[tuple[int | None, str]] = set()
+        for at, own in enumerate(named):
+            lists = lists & set(map(_list_of, own)) if at else set(map(_list_of, own))
+        for kind in sorted(lists, key=lambda one: (not one[1].endswith("/*"), repr(one))):
+            found: dict[int, ResultRecord] = {}
+            for part, own in zip(parts, named, strict=True):
+                record = next(one for one in own if _list_of(one) == kind)
+                if record.number in found and _ID.match(self._text, *part) is None:
+                    break  # two of one name, or one that is named twice
+                found[record.number] = record
+            else:
+                if not _have_amounts(found.values()):
+                    return list(found.values())
+        return []
+
+    def _named_by(self, part: Span) -> Sequence[ResultRecord]:
+        """What is called so, if the part is a name and nothing else."""
+        end = self._text.find("(", part[0] + 2, part[1])
+        mentions = self._binder.mentions_in((part[0], (part[1] if end < 0 else end) + 1))
+        if len(mentions) != 1:
+            return ()
+        before = _BARE_NAME.fullmatch(self._text, part[0], mentions[0].start)
+        after = _REST.fullmatch(self._text, min(mentions[0].end, part[1]), part[1])
+        return mentions[0].records if before and after else ()
+
+
+def _list_of(record: ResultRecord) -> tuple[int | None, str]:
+    return None if record.parent is None else record.parent.number, record.kind
+
+
+def _have_amounts(records: Iterable[ResultRecord]) -> bool:
+    """`five items (Lamp and Desk)`, where the results have two lamps and three desks."""
+    return any(
+        "qty" in field.key or "quantity" in field.key or "count" in field.key
+        for record in records
+        for field in record.fields[:40]
+        if field.number is not None
+    )

@@ -11,7 +11,7 @@ from itertools import islice, pairwise
 from typing import NamedTuple
 
 from callmark.grounding.binding import Binder
-from callmark.grounding.enumerations import Enumerations
+from callmark.grounding.counting import Enumerations
 from callmark.grounding.negation import ClauseWords, PolarToken, tokens_of
 from callmark.grounding.numbers import SCALE
 from callmark.grounding.polar_keys import Polar, PolarKey, root
