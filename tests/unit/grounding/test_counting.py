@@ -153,3 +153,36 @@ def test_a_text_that_measures_counts_nothing():
     ]
     found = statements("You asked for an order with two items.", sets)
     assert [text for text, label, _ in found if label in FLAGS] == ["two"]
+
+
+ROOMS = {
+    "rooms": [
+        {"number": "101", "rate": 120, "smoking": True, "phase": "in_service", "cleaner": None},
+        {"number": "102", "rate": 95, "smoking": False, "phase": "closed", "cleaner": "Mia"},
+        {"number": "201", "rate": 180, "smoking": True, "phase": "in_service", "cleaner": None},
+        {"number": "202", "rate": 125, "smoking": False, "phase": "in_service", "cleaner": "Raj"},
+    ]
+}
+
+
+@pytest.mark.parametrize(
+    ("answer", "flagged"),
+    [
+        ("Three of the four rooms cost more than 110.", []),
+        ("Two of the four rooms cost more than 110.", ["Two"]),
+        ("Two rooms are under 125.", []),
+        ("There are two rooms over 120 with a window.", []),
+        ("Three rooms cost more than 110 euros and have a view.", []),
+        ("Another two rooms cost more than 110.", []),
+        ("Two of the four rooms have no cleaner.", []),
+        ("Three of the four rooms have no cleaner.", ["Three"]),
+        ("Two of the four rooms have a cleaner.", []),
+        ("Three rooms are in service.", []),
+        ("Four rooms are in service.", ["Four"]),
+        ("You have two smoking rooms.", []),
+        ("You have three smoking rooms.", ["three"]),
+        ("There are three rooms in service.", []),
+    ],
+)
+def test_counts_of_what_is_so(answer, flagged):
+    assert [text for text, label, _ in statements(answer, ROOMS) if label in FLAGS] == flagged
