@@ -100,22 +100,6 @@ def _counts_nothing(field: Field) -> bool:
     return is_naming(field.key) or not _NO_COUNTS.isdisjoint(key_words(field.key))
 
 
-def _sizes_of(lists: Sequence[Series]) -> list[int]:
-    """How many things each holds; what a record is called by, or what the list holds, tells that it
-    is served again."""
-    sizes: dict[frozenset[str], int] = {}
-    known: dict[object, frozenset[str]] = {}
-    for series in lists:
-        names = frozenset(series.record.names or (series.record.path, str(series.record.number)))
-        held = series.path, len(series.items), repr(series.items[:MOST_COMPARED])
-        again = [known[held, one] for one in names if (held, one) in known]
-        key = known.get(names) or (again[0] if again else names)
-        known[names] = key
-        known.update(dict.fromkeys(((held, one) for one in names), key))
-        sizes[key] = max(sizes.get(key, 0), len(series.items))
-    return list(sizes.values())
-
-
 def _reach_none(number: int, sizes: Sequence[int]) -> bool:
     """Do no few of the lists hold so many together?"""
     reached = 1  # bit n: some of them hold n
@@ -166,6 +150,35 @@ class CountedThings:
         self._binder = binder
         self._turn_at = turn_at
 
+    def _sizes_of(self, lists: Sequence[Series]) -> list[int]:
+        """How many things each holds; what a record is called by, or what the list holds, tells that it
+        is served again."""
+        sizes: dict[frozenset[str], int] = {}
+        known: dict[object, frozenset[str]] = {}
+        for series in lists:
+            names = frozenset(
+                series.record.names or (series.record.path, str(series.record.number))
+            )
+            held = self._held_in(series)
+            again = [known[held, one] for one in names if (held, one) in known]
+            key = known.get(names) or (again[0] if again else names)
+            known[names] = key
+            known.update(dict.fromkeys(((held, one) for one in names), key))
+            sizes[key] = max(sizes.get(key, 0), len(series.items))
+        return list(sizes.values())
+
+    def _held_in(self, series: Series) -> tuple[str, int, str]:
+        """By what it is known again: looked at once, as results may be long."""
+        known = self._seen.get(id(series))
+        if known is None:
+            text = repr(series.items[:MOST_COMPARED])
+            known = self._seen[id(series)] = series.path, len(series.items), text
+        return known
+
+    @once
+    def _seen(self) -> dict[int, tuple[str, int, str]]:
+        return {}
+
     def count(self, value: Value, sentence: Span) -> Counted | None:
         """`4 passengers`, where some list of passengers has four, and more than the record has of
         which it is said."""
@@ -174,7 +187,7 @@ class CountedThings:
         own = self._lists_of_subject(value, sentence, nouns)
         if (
             own
-            and stated > sum(_sizes_of(own))
+            and stated > sum(self._sizes_of(own))
             and (self.are_told(value, sentence) or not self._outline.is_proposed(sentence))
         ):
             return Counted(False, f"{own[0].path} has {len(own[0].items)}")
@@ -190,7 +203,7 @@ class CountedThings:
             if len(series.items) == stated and (not kind or kind in stems):
                 return Counted(True, f"the length of {series.path}")
         lists = self._lists_called(nouns, self._turn_at(value.start))
-        if lists and stated == sum(_sizes_of(lists)):  # `five items in the two orders`
+        if lists and stated == sum(self._sizes_of(lists)):  # `five items in the two orders`
             return Counted(True, f"what all {lists[0].path} hold")
         return None
 
@@ -261,7 +274,7 @@ class CountedThings:
         most = max(lists, key=lambda series: len(series.items))
         before = self._text[max(sentence[0], value.start - 40) : value.start]
         stated += _OTHER.search(before) is not None
-        sizes = _sizes_of(lists)
+        sizes = self._sizes_of(lists)
         most_held = max(sizes) if _OF_ONE.search(before) else sum(sizes)
         if self._outline.is_proposed(sentence):
             is_open = not self.are_told(value, sentence) or self._said.counts(stated, nouns, turn)
