@@ -151,8 +151,8 @@ class CountedThings:
         self._turn_at = turn_at
 
     def _sizes_of(self, lists: Sequence[Series]) -> list[int]:
-        """How many things each holds; what a record is called by, or what the list holds, tells that it
-        is served again."""
+        """How many things each holds; what a record is called by, or what the list holds, tells
+        that it is served again."""
         sizes: dict[frozenset[str], int] = {}
         known: dict[object, frozenset[str]] = {}
         for series in lists:
