@@ -362,7 +362,6 @@ def _numbers_of(group: Sequence[ResultRecord], named: set[str]) -> list[list[Fie
 def _columns_of(group: Sequence[ResultRecord]) -> dict[str, _Column]:
     counts: dict[str, dict[str, tuple[int, Field]]] = {}
     filled: dict[str, int] = {}
-    empty: dict[str, list[Field]] = {}
     for record in group:
         children = [one for one in record.children[:20] if not one.kind.endswith("/*")]
         for one in (record, *children):
@@ -373,16 +372,6 @@ def _columns_of(group: Sequence[ResultRecord]) -> dict[str, _Column]:
                     number, first = column.get(state, (0, field))
                     column[state] = (number + 1, first)
                     filled[field.key] = filled.get(field.key, 0) + 1
-                elif field.value is None:
-                    empty.setdefault(field.key, []).append(field)
-    for key, fields in empty.items():  # `no assignee`
-        told = counts.get(key, {})
-        if filled.get(key, 0) + len(fields) == len(group) and "true" not in told:
-            known = {
-                "true": (len(group) - len(fields), fields[0]),
-                "false": (len(fields), fields[0]),
-            }
-            counts[key], filled[key] = {**told, **known}, len(group)
     for column in counts.values():
         if "false" in column and "true" not in column:
             column["true"] = (0, column["false"][1])
