@@ -295,6 +295,7 @@ class Checker:
             fields = [one for one in fields if self.measures.may_last(one, value.readings)]
         linked = self.binder.linked(value, fields, sentence)
         linked = linked or self._attribution.fields_of_part(value, sentence, fields)
+        linked = self._things.may_count(value, linked)
         if linked:
             return self.bind(value, sentence, linked)
         if other := self._attribution.find_other_than_named(value, sentence):

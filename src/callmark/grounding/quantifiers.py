@@ -11,6 +11,7 @@ from itertools import islice, pairwise
 from typing import NamedTuple
 
 from callmark.grounding.binding import Binder
+from callmark.grounding.counting import Enumerations
 from callmark.grounding.negation import ClauseWords, PolarToken, tokens_of
 from callmark.grounding.numbers import SCALE
 from callmark.grounding.polar_keys import Polar, PolarKey, root
@@ -502,6 +503,7 @@ class IntroducedLists:
 
     def __init__(self, outline: Outline, binder: Binder) -> None:
         self._outline, self._binder = outline, binder
+        self._beside = Enumerations(outline, binder)
         self._starts = {line.start: at for at, line in enumerate(outline.lines)}
         self._named: dict[Span, list[ResultRecord]] = {}
         self._counts: dict[tuple[int, str], int] = {}
@@ -516,6 +518,8 @@ class IntroducedLists:
             return ""
         if _MEASURED.match(text, value.end):
             return ""  # `lead by two points:` counts nothing that is listed
+        if because := self._beside.find_miscount(value, value.readings[0] // SCALE, sentence):
+            return because
         within = self._listed_within(value.end, sentence, _HAS_NUMBER)
         because = self._miscount(value.readings[0], sentence, within)
         return because or ("" if within else self._miscount_items(value, sentence))

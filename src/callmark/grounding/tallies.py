@@ -9,11 +9,13 @@ from typing import NamedTuple
 
 from callmark.grounding import field_words
 from callmark.grounding.claims import is_designated
+from callmark.grounding.numbers import SCALE
 from callmark.grounding.record_tree import (
     Field,
     RecordTree,
     ResultRecord,
     key_stems,
+    key_words,
     stem,
 )
 from callmark.grounding.siblings import words_of_name
@@ -43,6 +45,13 @@ _TALLY = re.compile(
     r"(?:[^\W\d_]+\s+){0,2}?"
     r"(?P<verb>have|has|are|is|were|was|offers?|includes?|allows?|provides?|accepts?|come with)\s+"
     r"(?P<rest>[^,.;:()!?\n–—]{2,60})",
+    re.IGNORECASE,
+)
+# `two of your three plans renew`
+_TALLY_PLAIN = re.compile(
+    rf"(?<![\w.,{SIGNS}–-])(?P<number>\d{{1,3}}|{_NUMBER})\s+"
+    r"(?P<of>of\s+(?:the|these|those|your|our|my|his|her|its|their)\s+(?P<all>\d{1,3}|[^\W\d_]+)\s+)"
+    r"[^\W\d_]+\s+(?!(?:do|did|have|has|are|is|were|was|can|will)\b)(?P<rest>[^\W\d_][\w-]+(?:\s[\w-]+){0,2})(?=\s*(?:[.;:!(\n–—]|$))",
     re.IGNORECASE,
 )
 _OUT_OF = re.compile(
@@ -77,6 +86,33 @@ _KIND_OF = re.compile(
     r"(?P<noun>[^\W\d_]{3,})",
     re.IGNORECASE,
 )
+# `Five rides were longer than 50 km`, `two of the four rooms cost more than $110`
+_COMPARED = re.compile(
+    rf"(?<![\w.,{SIGNS}–-])(?P<number>\d{{1,3}}|{_NUMBER})\s+"
+    r"(?:of\s+(?:the|these|those|your|our|its|their|his|her)\s+(?:(?:\d{1,3}|[^\W\d_]+)\s)?)?"
+    r"(?P<noun>[^\W\d_]{3,})\s(?P<verb>(?:[^\W\d_]+\s){0,4}?)"
+    r"(?P<than>above|over|below|under|exceed(?:ed|s)?|(?:more|less|fewer|longer|shorter|higher|lower"
+    rf"|greater|cheaper|heavier|older)\sthan)\s[{SIGNS}]?(?P<limit>\d[\d,]*(?:\.\d+)?)"
+    r"(?P<unit>\s?%|\s?°[CF]?|\s[^\W\d_]+)?(?=\s*(?:[.;:!(\n–—]|$))",
+    re.IGNORECASE,
+)
+_MORE_THAN = re.compile(
+    r"above|over|exceed|more|longer|higher|greater|heavier|older", re.IGNORECASE
+)
+_SOME_MORE = re.compile(
+    r"\b(?:other|another|more|first|last|next|top|least|about|around|nearly|almost|up to|if"
+    r"|these)\s$",
+    re.IGNORECASE,
+)
+_VERBS = frozenset(
+    """
+    are is were was have has had scored score cost costs earn earned took take ran run sold weigh
+    weighed with that a an the of currently now all each still went which came come lie lies stand
+    """.split()
+)
+_PLAIN_UNITS = frozenset(("°", "°c", "°f"))
+MOST_ROWS = 400  # of a list whose numbers are compared
+MOST_NUMBERS = 30  # keys of one record
 _MORE = 2  # words beside those of the key
 
 
@@ -123,8 +159,11 @@ class Tallies:
             *_find_counting(_KIND_OF, outline.text, places),
         ]
         counted = list(_find_counting(_COUNTED_AS, outline.text, places))
+        yield from self._wrong_compared(outline, places)
         if not tallies and not any(self._may_be_kind(one["label"]) for one in (*kinds, *counted)):
             return
+        if self._columns:
+            tallies += find_at(_TALLY_PLAIN, outline.text, places)
         for found in tallies:
             sentence = outline.sentence_at(found.start())
             at = found.start("number")
@@ -137,8 +176,6 @@ class Tallies:
                 if wrong is not None:
                     yield wrong
 
-        if not self._kinds:
-            return
         for found in kinds:
             wrong = self._kind(found)
             line = outline.line_at(found.start("number"))
@@ -148,9 +185,55 @@ class Tallies:
                 yield wrong
         yield from self._wrong_among(outline, counted)
 
+    def _wrong_compared(self, outline: Outline, places: Iterable[int]) -> Iterator[WrongTally]:
+        """`Five rides were longer than 50 km`, and whatever is compared, so many are not."""
+        for found in _find_counting(_COMPARED, outline.text, places):
+            sentence = outline.sentence_at(found.start())
+            before = outline.text[max(sentence[0], found.start() - 24) : found.start()]
+            if _SOME_MORE.search(before) or outline.is_proposed(sentence):
+                continue
+            if wrong := self._compare(found):
+                yield wrong
+
+    def _compare(self, found: re.Match[str]) -> WrongTally | None:
+        number = number_in_words(found["number"])
+        nouns = {stem(one) for one in found["noun"].split()[-1:]}
+        named = {stem(one) for one in words_of_name(found["verb"] or "") if one not in _VERBS}
+        limit = float(found["limit"].replace(",", ""))
+        groups = [
+            group
+            for group in self._tree.groups
+            if not nouns.isdisjoint(key_stems(group[0].key or "")[-1:]) and len(group) <= MOST_ROWS
+        ]
+        if number is None or number < 2 or len(groups) != 1:
+            return None
+        columns = _numbers_of(groups[0], named)
+        unit = (found["unit"] or "").strip().casefold()
+        if unit and unit not in _PLAIN_UNITS:
+            columns = [one for one in columns if stem(unit) in map(stem, key_words(one[0].key))]
+        nearest: tuple[int, Field] | None = None
+        for fields in columns:
+            numbers = [(one.number or 0) / SCALE for one in fields]
+            if not min(numbers) < limit < max(numbers):
+                continue  # measured in something else, perhaps
+            is_more = _MORE_THAN.match(found["than"]) is not None
+            over = sum(one > limit for one in numbers), sum(one >= limit for one in numbers)
+            counts = over if is_more else tuple(len(numbers) - one for one in over)
+            if number in counts:
+                return None
+            nearest = counts[0], fields[0]
+        if nearest is None:
+            return None
+        return WrongTally(*found.span("number"), nearest[0], len(groups[0]), nearest[1])
+
     def _may_be_kind(self, label: str) -> bool:
         """Does some short text of the results begin with its first word?"""
-        return not self._first_words.isdisjoint(words_of_name(label)[:1])
+        first = words_of_name(label)[:1]
+        return not self._first_words.isdisjoint(first) or not self._keys.isdisjoint(first)
+
+    @once
+    def _keys(self) -> frozenset[str]:
+        return frozenset(key.casefold() for key in self._tree.keys)
 
     @once
     def _first_words(self) -> frozenset[str]:
@@ -195,7 +278,12 @@ class Tallies:
         state = " ".join(words_of_name(found["label"]))
         columns = self._kinds.get(state, ())
         number = number_in_words(found["number"])
-        if len(columns) != 1 or number is None:
+        if number is None:
+            return None
+        if not columns and found.re is _KIND_OF:  # `three unread messages`
+            columns = [one for one in self._columns.get(state, ()) if "true" in one.counts]
+            state = "true"
+        if len(columns) != 1:
             return None
         count, field = columns[0].counts[state]
         if found.re is _KIND_OF:
@@ -224,6 +312,7 @@ class Tallies:
     def _meant(self, rest: str) -> tuple[_Column, int, Field] | None:
         denied = _NOT.match(rest)
         rest = rest[denied.end() :] if denied else rest
+        whole = " ".join(words_of_name(rest))  # `in service` may be a state
         adverbs = _ADVERBS.match(rest)
         rest = rest[adverbs.end() :] if adverbs else rest
         if _LIMITED.search(rest):
@@ -235,11 +324,13 @@ class Tallies:
             named = field_words.words_of_key(key)
             for column in columns:
                 for state, (count, field) in column.counts.items():
+                    if state == "false":
+                        continue
                     if state == "true":
                         if named and named <= words and len(words - named) <= _MORE:
                             other = column.counts.get("false", (0, field))
                             meant.append((column, *(other if denied else (count, field))))
-                    elif state != "false" and not denied and folded == state:
+                    elif not denied and state in (folded, whole, _without(folded, key)):
                         meant.append((column, count, field))
         return meant[0] if len(meant) == 1 else None
 
@@ -250,6 +341,22 @@ def _find_counting(
     """Not at numbers that say which one is meant; few places are worth that question."""
     likely = [at for at in places if pattern.match(text, at) and not is_designated(text, at)]
     return find_at(pattern, text, likely)
+
+
+def _without(said: str, key: str) -> str:
+    """`high priority`, of which the key says `priority`."""
+    stems = key_stems(key)
+    return " ".join(one for one in said.split() if stem(one) not in stems)
+
+
+def _numbers_of(group: Sequence[ResultRecord], named: set[str]) -> list[list[Field]]:
+    """The numbers under each key that every record has, if the key has the `named` words."""
+    columns: dict[str, list[Field]] = {}
+    for record in group:
+        for field in record.fields[:MOST_NUMBERS]:
+            if field.number is not None and named <= set(key_stems(field.key)):
+                columns.setdefault(field.key, []).append(field)
+    return [fields for fields in columns.values() if len(fields) == len(group)]
 
 
 def _columns_of(group: Sequence[ResultRecord]) -> dict[str, _Column]:
