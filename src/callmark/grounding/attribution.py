@@ -14,10 +14,10 @@ from callmark.grounding import claims
 from callmark.grounding.binding import (
     NEAREST,
     best_named,
-    find_kin,
     is_like,
 )
 from callmark.grounding.field_words import scope_of, words_of
+from callmark.grounding.kinship import find_kin
 from callmark.grounding.majority import LineRecords
 from callmark.grounding.numbers import SCALE, SCALE_DIGITS
 from callmark.grounding.reading import dimension_of, is_money_key

@@ -20,7 +20,7 @@ from callmark.grounding.record_tree import (
     stem,
 )
 from callmark.grounding.spans import WIDE, Outline, OutlineLine, Span
-from callmark.grounding.text import Frozen, fold, once, place_words
+from callmark.grounding.text import Frozen, fold_once, once, place_words
 from callmark.grounding.values import Value, values_of
 
 FAR = 90  # the same after an identifier, where nothing else is spoken of in between
@@ -64,7 +64,6 @@ _EMPTY = frozenset(
 
 
 NEAREST = 12  # records of one name that are looked at
-MOST_KIN = 400
 MOST_PARTS = 12  # of a record
 _COUNTS = frozenset("count counts total num number amount quantity hits size length".split())
 LONGEST_NAME = 8  # words
@@ -74,8 +73,8 @@ _NAME_WORDS = re.compile(r"[^\W_]+")
 
 
 @lru_cache(maxsize=1 << 13)
-def _words_of_name(name: str) -> tuple[str, ...]:
-    return tuple(_NAME_WORDS.findall(fold(name)))
+def words_of_name(name: str) -> tuple[str, ...]:
+    return tuple(_NAME_WORDS.findall(fold_once(name)))
 
 
 class Names:
@@ -87,22 +86,23 @@ class Names:
         names_of: Callable[[ResultRecord], Iterable[str]] = lambda record: record.names,
     ) -> None:
         self._by_words: dict[tuple[str, ...], list[ResultRecord]] = {}
-        self._lengths: dict[str, list[int]] = {}  # of the names that begin with a word
+        self._lengths: dict[str, tuple[int, ...]] = {}  # of the names that begin so, longest first
         self._codes: set[str] = set()  # `TIME` is a code; `time` in an answer is a word
         for record in records:
             for name in names_of(record):
-                words = _words_of_name(name)
+                words = words_of_name(name)
                 if words and len(words) <= LONGEST_NAME:
                     named = self._by_words.get(words)
                     if named is None:
                         named = self._by_words[words] = []
-                        self._lengths.setdefault(words[0], []).append(len(words))
+                        known = self._lengths.get(words[0], ())
+                        if len(words) not in known:
+                            lengths = sorted((*known, len(words)), reverse=True)
+                            self._lengths[words[0]] = tuple(lengths)
                     if len(named) <= MOST_NAMED and (not named or named[-1] is not record):
                         named.append(record)
                     if len(name) <= SHORT_CODE and name.isupper() and name.isalpha():
                         self._codes.add(words[0])
-        for lengths in self._lengths.values():
-            lengths[:] = sorted(set(lengths), reverse=True)
 
     def mentions(self, text: str) -> list[Mention]:
         """From left to right, the longest name at each place."""
@@ -137,54 +137,6 @@ class Mention(Frozen, frozen=True):
     records: tuple[ResultRecord, ...]
     is_day: bool = False
     is_part: bool = False
-
-
-def find_kin(fields: Sequence[Field], subject: RecordSubject) -> Field | None:
-    """The first that belongs to a record of the subject, or to one that holds it."""
-    if len(subject.records) == 1:  # nearly always; and there may be hundreds of fields
-        first, last = subject.records[0].number, subject.records[0].last
-        for field in fields:
-            number = field.record.number
-            if first <= number <= last or number <= first <= field.record.last:
-                return field
-        return None
-    for field in fields:
-        if any(record.is_kin(field.record) for record in subject.records):
-            return field
-    return None
-
-
-def find_all_kin(fields: Sequence[Field], subject: RecordSubject) -> list[Field]:
-    if len(subject.records) == 1:
-        first, last = subject.records[0].number, subject.records[0].last
-        return [
-            field
-            for field in fields[:MOST_KIN]
-            if first <= field.record.number <= last
-            or field.record.number <= first <= field.record.last
-        ]
-    return [
-        field
-        for field in fields[:MOST_KIN]
-        if any(record.is_kin(field.record) for record in subject.records[:NEAREST])
-    ]
-
-
-def find_joined(fields: Sequence[Field], subject: RecordSubject) -> Field | None:
-    """The first whose record, or the one that it is a part of, holds an identifier of the subject
-    as a value. Another record of the same kind is never meant."""
-    kinds = {(one.kind, one.key) for one in subject.records}
-    names = {name for one in subject.records for name in one.names if any(map(str.isdecimal, name))}
-    for field in fields if names else ():
-        record = field.record
-        if (record.kind, record.key) not in kinds and _holds_any(record, names):
-            return field
-    return None
-
-
-def _holds_any(record: ResultRecord, names: set[str]) -> bool:
-    near = [record] if record.parent is None or record.names else [record, record.parent]
-    return any(not names.isdisjoint(one.texts()) for one in near)
 
 
 def descend(subject: RecordSubject, loose: Sequence[Mention]) -> RecordSubject:
@@ -586,8 +538,12 @@ class Binder:
         keys = {field.key for field in fields}
         spoken_of = {key for key in keys if near.intersection(key_stems(key))}
         if noun is not None:  # `12 boats` is what a count may be a count of
-            worn = {one.key for one in fields if one.key == "size" and isinstance(one.value, str)}
-            spoken_of.update(key for key in keys - worn if not _COUNTS.isdisjoint(key_words(key)))
+            counts = {key for key in keys if not _COUNTS.isdisjoint(key_words(key))}
+            if "size" in counts and any(
+                one.key == "size" and isinstance(one.value, str) for one in fields
+            ):  # it is worn
+                counts.remove("size")
+            spoken_of |= counts
         if len(spoken_of) == len(keys):
             return list(fields)
         return [

@@ -11,9 +11,6 @@ from callmark.grounding import arithmetic, claims, field_words
 from callmark.grounding.attribution import MOST_OWN, Attribution, Slips, are_told, place_of_field
 from callmark.grounding.binding import (
     Binder,
-    find_all_kin,
-    find_joined,
-    find_kin,
     is_like,
     is_named_by,
 )
@@ -21,6 +18,12 @@ from callmark.grounding.chains import is_within_reach
 from callmark.grounding.counting import CountedThings
 from callmark.grounding.field_words import Measures
 from callmark.grounding.further import FurtherWorkings
+from callmark.grounding.kinship import (
+    find_all_kin,
+    find_first_and_all_kin,
+    find_joined,
+    find_kin,
+)
 from callmark.grounding.match import Said
 from callmark.grounding.mismatches import Mismatches
 from callmark.grounding.numbers import SCALE, decimal_text
@@ -522,7 +525,7 @@ class Checker:
                 or self._attribution.find_of_line(value, sentence, fields)
                 or self.found(value, "supported", "match", *fields[:3])
             )
-        kin = find_kin(fields, subject)
+        kin, all_kin = find_first_and_all_kin(fields, subject)
         if kin is not None and len(subject.records) > 1 and not subject.beside:
             other = self._of_another(value, sentence, fields)
             other = other or self._attribution.find_of_line(value, sentence, fields)
@@ -531,7 +534,7 @@ class Checker:
         if kin is not None:
             return (
                 self._wrong_field(value, sentence, subject, fields)
-                or self._other_field(value, sentence, find_all_kin(fields, subject))
+                or self._other_field(value, sentence, all_kin)
                 or self.found(value, "supported", "bound", kin)
             )
         joined = find_joined(fields, subject)

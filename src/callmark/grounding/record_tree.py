@@ -26,6 +26,7 @@ from callmark.grounding.dates import (
 from callmark.grounding.evidence import (
     MAX_DEPTH,
     Served,
+    escape,
     flat,
     is_number,
     parts_of,
@@ -129,7 +130,7 @@ class ResultRecord:
         self.kind = kind
         self.parent = parent
         self.fields: list[Field] = []
-        self.children: list[ResultRecord] = []
+        self.children: list[ResultRecord] | tuple[()] = ()  # few records have any
         self.names: list[str] = []
         self._texts: frozenset[str] | None = None
 
@@ -203,7 +204,8 @@ class RecordTree:
     def __init__(self, served: Iterable[Served]) -> None:
         self.records: list[ResultRecord] = []
         self.fields: list[Field] = []
-        self.text_fields: list[tuple[str, Field]] = []  # those whose value is a text, with it
+        self.said: list[str] = []  # the leaves that are texts
+        self._text_fields: list[Field] = []
         self.series: list[Series] = []
         self.keys: set[str] = set()
         self.texts: dict[str, list[Field]] = {}  # by what they say, folded
@@ -211,6 +213,11 @@ class RecordTree:
             if not one.error:
                 self._add(one)
         self._name_by_codes()
+
+    @property
+    def text_fields(self) -> Iterator[tuple[str, Field]]:
+        """The leaves that are texts, with them. No pair is kept: there may be tens of thousands."""
+        return zip(self.said, self._text_fields, strict=True)
 
     def _name_by_codes(self) -> None:
         """`"flights": ["LH1808"]`: what looks like an identifier and stands in one record only is
@@ -249,6 +256,7 @@ class RecordTree:
         record = ResultRecord(len(self.records), self._served, path, key, kind, parent)
         self.records.append(record)
         if parent is not None:
+            parent.children = parent.children or []
             parent.children.append(record)
         return record
 
@@ -291,7 +299,7 @@ class RecordTree:
         self.keys.update(value)
         # In one order, so that a score does not hang on that of a server's keys.
         for name in sorted(value):
-            entry, pointer = value[name], f"{path}/{_escape(name)}"
+            entry, pointer = value[name], f"{path}/{escape(name)}"
             if isinstance(entry, str):
                 is_leaf = "\n" not in entry and entry.lstrip()[:1] not in _OPENING
             else:
@@ -342,12 +350,9 @@ class RecordTree:
         if isinstance(value, str):
             folded = fold(value)
             field = Field(record, path, key, value, folded in self._echoes, None)
-            self.text_fields.append((value, field))
-            known = self.texts.get(folded)
-            if known is None:
-                self.texts[folded] = [field]
-            else:
-                known.append(field)
+            self.said.append(value)
+            self._text_fields.append(field)
+            self.texts.setdefault(folded, []).append(field)
             is_told = True
         else:
             number = value * SCALE if type(value) is int else number_of(value)
@@ -371,11 +376,6 @@ def _wrapped_in(entry: Json) -> str | None:
 def _name(record: ResultRecord, text: str) -> None:
     if 3 <= len(text) <= 80:
         record.names.append(text)
-
-
-@lru_cache(maxsize=1 << 13)
-def _escape(name: str) -> str:
-    return name.replace("~", "~0").replace("/", "~1") if "~" in name or "/" in name else name
 
 
 def number_of(value: Json) -> int | None:
@@ -585,7 +585,7 @@ class RecordIndex:
     @once
     def _lengths(self) -> list[int]:
         """How long the texts of the results are."""
-        return [len(text) for text, _ in self.tree.text_fields]
+        return list(map(len, self.tree.said))
 
     @once
     def is_prose(self) -> bool:
@@ -630,16 +630,15 @@ class RecordIndex:
     @once
     def line_counts(self) -> frozenset[int]:
         """How many lines the texts have, with their first one and without it."""
-        texts = (one.value for one in self.tree.fields if isinstance(one.value, str))
-        lengths = (len(list(filter(str.strip, text.splitlines()))) for text in texts)
+        lengths = (len(list(filter(str.strip, text.splitlines()))) for text in self.tree.said)
         return frozenset(one for length in lengths if length > 1 for one in (length, length - 1))
 
     @once
     def parts_of_texts(self) -> dict[str, Field]:
         """`mvt5w` of `checkout-7d9f6-mvt5w`: what stands between other signs, as it is written."""
         found: dict[str, Field] = {}
-        for field in self.tree.fields:
-            for part in _NAME_WORD.findall(field.value) if isinstance(field.value, str) else ():
+        for text, field in self.tree.text_fields:
+            for part in _NAME_WORD.findall(text):
                 found.setdefault(part, field)
         return found
 

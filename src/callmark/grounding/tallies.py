@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from callmark.grounding import field_words
+from callmark.grounding.binding import words_of_name
 from callmark.grounding.claims import is_designated
 from callmark.grounding.record_tree import (
     Field,
@@ -16,7 +17,6 @@ from callmark.grounding.record_tree import (
     key_stems,
     stem,
 )
-from callmark.grounding.siblings import words_of_name
 from callmark.grounding.spans import Outline, Span
 from callmark.grounding.text import (
     NUMBER_WORDS,
