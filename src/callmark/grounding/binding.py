@@ -49,6 +49,7 @@ _THAN = re.compile(
     re.IGNORECASE,
 )
 _NEAR_THAN = 34
+_COMPARING = frozenset("than als compared versus vs gegenüber más menos plus moins".split())
 _NOT_ADJACENT = re.compile(rf"\d|{_APART.pattern}|(?:[^\W\d_]+\W+){{5}}", re.IGNORECASE)
 # Of a long run of signs only the first ones are read, and once.
 _LABELLED = re.compile(
@@ -160,6 +161,7 @@ class Binder:
         self._index = index
         self._fields: dict[int, RecordFields] = {}
         self._labels: dict[int, re.Match[str] | None] = {}
+        self._labelled: dict[tuple[int, int], bool] = {}
         self._subjects: dict[tuple[int, int, Span], RecordSubject | None] = {}
         self._mentions = Names(index.tree.records).mentions(outline.text)
         self._starts = [mention.start for mention in self._mentions]
@@ -239,11 +241,17 @@ class Binder:
 
     def _spoken_of(self, mentions: list[Mention]) -> list[Mention]:
         """Without those that something else is compared with: `231 m higher than Mount Logan`."""
+        if not self._may_compare:
+            return mentions
         return mentions and [
             one
             for one in mentions
             if _THAN.search(self.text, max(0, one.start - _NEAR_THAN), one.start) is None
         ]
+
+    @once
+    def _may_compare(self) -> bool:
+        return not _COMPARING.isdisjoint(self.outline.words)
 
     def mentions_in(self, span: Span) -> list[Mention]:
         """What this part of the answer names records with, in its order."""
@@ -566,6 +574,13 @@ class Binder:
 
     def is_labelled(self, value: Value) -> bool:
         """Is it what a line `Label: value` says, and all that it says?"""
+        place = value.start, value.end
+        found = self._labelled.get(place)
+        if found is None:
+            found = self._labelled[place] = self._find_labelled(value)
+        return found
+
+    def _find_labelled(self, value: Value) -> bool:
         line = self.outline.line_at(value.start)
         if self.head_cell(value, line) is not None:
             return True

@@ -204,8 +204,7 @@ class RecordTree:
     def __init__(self, served: Iterable[Served]) -> None:
         self.records: list[ResultRecord] = []
         self.fields: list[Field] = []
-        self.said: list[str] = []  # the leaves that are texts
-        self._text_fields: list[Field] = []
+        self.said, self._text_fields = list[str](), list[Field]()  # the leaves that are texts
         self.series: list[Series] = []
         self.keys: set[str] = set()
         self.texts: dict[str, list[Field]] = {}  # by what they say, folded
@@ -379,7 +378,9 @@ def _name(record: ResultRecord, text: str) -> None:
 
 
 def number_of(value: Json) -> int | None:
-    return of_json(value) if is_number(value) else None
+    if value is None or isinstance(value, str | bool) or not is_number(value):
+        return None
+    return of_json(value)
 
 
 @lru_cache(maxsize=1 << 12)
