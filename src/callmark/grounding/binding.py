@@ -596,8 +596,10 @@ class Binder:
 def _between(
     mentions: Sequence[Mention], starts: Sequence[int], start: int, end: int, but: Value
 ) -> list[Mention]:
-    first = bisect_left(starts, start)
-    last = bisect_left(starts, min(end, start + 2 * WIDE), first)
+    first, stop = bisect_left(starts, start), min(end, start + 2 * WIDE)
+    if first == len(starts) or starts[first] >= stop:  # as often as not
+        return []
+    last = bisect_left(starts, stop, first)
     return [
         one
         for one in mentions[first:last]

@@ -100,17 +100,8 @@ class ResultRecord:
     """One object of one result. `last` is the number of the last record inside it."""
 
     __slots__ = (
-        "_texts",
-        "children",
-        "fields",
-        "key",
-        "kind",
-        "last",
-        "names",
-        "number",
-        "parent",
-        "path",
-        "served",
+        *("_texts", "children", "fields", "key", "kind", "last", "names", "number", "parent"),
+        *("path", "served"),
     )
 
     def __init__(
@@ -415,7 +406,7 @@ class RecordIndex:
         self.links: dict[str, list[Field]] = {}
         self.moments: dict[tuple[int | None, ...], list[tuple[Moment, Field]]] = {}
         self._minutes: dict[tuple[int | None, ...], list[tuple[Moment, Field]]] = {}
-        self.shapes: dict[str, Field] = {}
+        self._shaped: dict[str, Field] = {}
         self.years: dict[str, list[Field]] = {}
         self.has_bare = self._has_echoes = False
         has_days = any(map(_DATED_KEY.match, tree.keys))
@@ -446,6 +437,14 @@ class RecordIndex:
     @once
     def keys(self) -> frozenset[str]:
         return frozenset(map(identifier_key, self.tree.keys))
+
+    @once
+    def shapes(self) -> dict[str, Field]:
+        """The first leaf with an identifier of each shape; hardly any answer is asked for one."""
+        found: dict[str, Field] = {}
+        for text, field in self._shaped.items():
+            found.setdefault(shape_of(text), field)
+        return found
 
     @once
     def numbers_of_keys(self) -> frozenset[str]:
@@ -482,7 +481,7 @@ class RecordIndex:
                 self._add_moment(moment, field)
         if len(text) <= _SHORT and _DIGIT.search(text):
             _note(self.identifiers, identifier_key(text), field)
-            self.shapes.setdefault(shape_of(text), field)
+            self._shaped.setdefault(text, field)
 
     def _add_value(self, value: Value, field: Field) -> None:
         for reading in value.readings:
@@ -495,7 +494,7 @@ class RecordIndex:
                 _note(self.years if part.isdecimal() else self.identifiers, part.casefold(), field)
             if _LETTER.search(value.key) and (bare := _bare(value.key)) != value.key:
                 _note(self.identifiers, bare, field)
-            self.shapes.setdefault(shape_of(value.key), field)
+            self._shaped.setdefault(value.key, field)
         elif value.kind in ("url", "email"):
             _note(self.links, value.key, field)
 
