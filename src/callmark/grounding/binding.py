@@ -632,6 +632,8 @@ def best_named(fields: Sequence[Field], words: frozenset[str], value: Value) -> 
 
 def _most_specific(mentions: Sequence[Mention]) -> tuple[ResultRecord, ...]:
     """Without those that merely hold another one: an order, where one of its items is named."""
+    if len(mentions) == 1 and len(mentions[0].records) == 1:  # nearly always
+        return mentions[0].records
     records = {record.number: record for one in mentions for record in one.records}
     ordered = sorted(records)
     kept = []
