@@ -8,19 +8,29 @@ from hypothesis import strategies as st
 from callmark.calls.formats import FORMATS
 from callmark.calls.ledger import _MAY_HOLD_CALL, PLAIN_WORDS, TurnText, read_turn
 from callmark.calls.unparsed import find_unparsed
-from callmark.grounding.binding import Binder
+from callmark.grounding.binding import _COMPARING as _SET_AGAINST
+from callmark.grounding.binding import _THAN, Binder
+from callmark.grounding.claims import _DESIGNATED, is_designated
 from callmark.grounding.comparing import _COMPARING, _WAY, WINDOW
 from callmark.grounding.dates import find_moments, may_go_on_with
 from callmark.grounding.deeds import find_deeds
-from callmark.grounding.denials import around
+from callmark.grounding.denials import (
+    _BACKWARD,
+    _FORWARD,
+    _NEAR_BY,
+    _all_in,
+    _beginnings_in,
+    around,
+)
 from callmark.grounding.evidence import Served
+from callmark.grounding.kinship import find_all_kin, find_first_and_all_kin, find_kin
 from callmark.grounding.match import Said, _words_and_digits
 from callmark.grounding.naming import _CAPITAL, NAMES, TITLED, GivenNames, KnownWords
 from callmark.grounding.polar_keys import root
 from callmark.grounding.polarity import PolarFields
 from callmark.grounding.quantifiers import AMOUNT_WORDS, Amounts
 from callmark.grounding.ranking import Ranks
-from callmark.grounding.record_tree import RecordIndex, RecordTree
+from callmark.grounding.record_tree import RecordIndex, RecordSubject, RecordTree
 from callmark.grounding.siblings import SiblingNames
 from callmark.grounding.spans import _BREAK, _END, _PROPOSED, Outline
 from callmark.grounding.states import _STATES, _match_state
@@ -188,6 +198,78 @@ def test_comparisons_stand_around_their_words(text: str):
     near = around(outline, outline.places_of(outline.words & _COMPARING), WINDOW)
     looked = [one.span() for span in near for one in _WAY.finditer(outline.text, *span)]
     assert looked == [one.span() for one in _WAY.finditer(outline.text)]
+
+
+DENIALS = (
+    "none of this is true|all of these figures are wrong|everything here is false|the above is untrue"
+    "|what i said is made up|please ignore the above|don't believe everything|disregard what follows"
+    "|i made all of this up|i've invented everything|I'm kidding|just joking|scratch that|April fools"
+    "|the exact opposite is true|Das Folgende ist falsch|Nichts davon stimmt|alles hier ist erfunden"
+    "|dies ist unwahr|Todo lo siguiente es falso|No es cierto lo siguiente|Nada de eso es verdad"
+    "|esto es mentira|¡inocente, inocente|Rien de tout cela n'est vrai|ce qui suit est faux|c'est faux"
+    "|poisson d'avril|that|it is|solo|wall|all|of|_it|x’s|é|.|:|\n|,|false|wrong"
+).split("|")
+DENYING_TEXTS = st.lists(st.sampled_from(DENIALS), max_size=8).flatmap(
+    lambda parts: st.sampled_from([" ", " . ", ".\n"]).map(lambda between: between.join(parts))
+)
+
+
+@given(DENYING_TEXTS, st.sampled_from([_FORWARD, _NEAR_BY, _BACKWARD]))
+def test_what_takes_back_begins_with_one_of_its_words(text: str, pattern: re.Pattern[str]):
+    outline = Outline(text)
+    part = (0, len(outline.text))
+    looked = [one.span() for one in _all_in(pattern, text, part, _beginnings_in(outline))]
+    assert looked == [one.span() for one in _all_in(pattern, text, part, None)]
+
+
+DESIGNATING = (
+    "size row no. nr. NO. jan_1 january may Flight foo.row case. item # \t #5 12 (step **gate unit é"
+    " größe . , - ' _row row_ \u00a0 x9 seat# lane#\u00a0 of the"
+).split(" ")
+
+
+@given(
+    st.lists(st.sampled_from(DESIGNATING) | st.sampled_from(["\n", " ", "  "]), max_size=9),
+    st.integers(0, 40),
+)
+def test_a_word_that_designates_stands_right_before_the_number(parts: list[str], start: int):
+    for text in ("".join(parts), " ".join(parts)):
+        end = min(start, len(text))
+        found = _DESIGNATED.search(text, max(0, end - 14), end)
+        assert is_designated(text, end) is (found is not None)
+
+
+COMPARISONS = "more than the als|compared with|vs. **|gegenüber der |más caro que el |plus que|cats"
+
+
+@given(st.lists(st.sampled_from(COMPARISONS.split("|")), max_size=5).map(" ".join))
+def test_what_is_compared_stands_after_a_word_that_compares(text: str):
+    found = any(_THAN.search(text, 0, at) for at in range(len(text) + 1))
+    assert not (found and _SET_AGAINST.isdisjoint(Outline(text).words))
+
+
+RESULTS = st.recursive(
+    st.integers(0, 2),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from("abc"), inner, min_size=1, max_size=3)
+    ),
+    max_leaves=14,
+)
+
+
+@given(st.lists(RESULTS, min_size=1, max_size=2), st.data())
+def test_kin_are_those_that_hold_each_other(results: list[object], data: st.DataObject):
+    served = [Served(at, None, {"r": one}, None, False, ()) for at, one in enumerate(results)]
+    tree = RecordTree(served)
+    records = data.draw(
+        st.lists(st.sampled_from(tree.records), min_size=1, max_size=3, unique=True)
+    )
+    subject = RecordSubject(tuple(records))
+    kin = [one for one in tree.fields if any(record.is_kin(one.record) for record in records)]
+    assert find_all_kin(tree.fields, subject) == kin
+    assert find_kin(tree.fields, subject) is (kin[0] if kin else None)
+    assert find_first_and_all_kin(tree.fields, subject) == (kin[0] if kin else None, kin)
 
 
 @given(

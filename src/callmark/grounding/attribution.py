@@ -14,11 +14,11 @@ from callmark.grounding import arithmetic, claims, field_words
 from callmark.grounding.binding import (
     NEAREST,
     best_named,
-    find_kin,
     is_like,
 )
 from callmark.grounding.described import DescribedItems
 from callmark.grounding.field_words import scope_of, words_of
+from callmark.grounding.kinship import find_kin
 from callmark.grounding.majority import LineRecords
 from callmark.grounding.numbers import SCALE, SCALE_DIGITS
 from callmark.grounding.reading import dimension_of, is_money_key
@@ -115,11 +115,9 @@ class Attribution:
         """`arriving at 10:00`, which is the departure of whatever record states it."""
         checker = self._checker
         text, outline, binder = checker.text, checker.outline, checker.binder
-        if not 0 < len(fields) <= MOST_OWN or value.kind not in ("number", "moment"):
+        if value.kind not in ("number", "moment") or not are_told(fields):
             return None
-        is_word = value.kind == "number" and not any(map(str.isdecimal, value.text))
-        are_values = all(is_one_value(one.value, value.kind) for one in fields)
-        if is_word or not are_values or not are_told(fields):
+        if value.kind == "number" and not any(map(str.isdecimal, value.text)):
             return None
         near = outline.near(value, outline.line_at(value.start).span)
         if outline.finds(TOLD_CHANGE, *outline.near(value, sentence)):
@@ -189,12 +187,10 @@ class Attribution:
         return DescribedItems(one.outline, one.values, one.index, one.binder, one.turn_at)
 
     def find_of_described(
-        self, value: Value, sentence: Span, fields: Sequence[Field], found: StatementFinding
+        self, value: Value, sentence: Span, fields: Sequence[Field]
     ) -> StatementFinding | None:
         """What is described around it has another value, although it was found as it is."""
         one = self._checker
-        if found.label != "supported" or found.rule == "name" or not one.index.tree.groups:
-            return None
         if value.kind not in ("number", "moment", "identifier"):
             return None
         other = self._described.other_than(value, fields, one.states)

@@ -20,7 +20,7 @@ from callmark.grounding.record_tree import (
     stem,
 )
 from callmark.grounding.spans import WIDE, Outline, OutlineLine, Span
-from callmark.grounding.text import Frozen, fold, once, place_words
+from callmark.grounding.text import Frozen, fold_once, once, place_words
 from callmark.grounding.values import Value, values_of
 
 FAR = 90  # the same after an identifier, where nothing else is spoken of in between
@@ -49,6 +49,7 @@ _THAN = re.compile(
     re.IGNORECASE,
 )
 _NEAR_THAN = 34
+_COMPARING = frozenset("than als compared versus vs gegenüber más menos plus moins".split())
 _NOT_ADJACENT = re.compile(rf"\d|{_APART.pattern}|(?:[^\W\d_]+\W+){{5}}", re.IGNORECASE)
 # Of a long run of signs only the first ones are read, and once.
 _LABELLED = re.compile(
@@ -64,7 +65,6 @@ _EMPTY = frozenset(
 
 
 NEAREST = 12  # records of one name that are looked at
-MOST_KIN = 400
 MOST_PARTS = 12  # of a record
 _COUNTS = frozenset("count counts total num number amount quantity hits size length".split())
 LONGEST_NAME = 8  # words
@@ -74,8 +74,8 @@ _NAME_WORDS = re.compile(r"[^\W_]+")
 
 
 @lru_cache(maxsize=1 << 13)
-def _words_of_name(name: str) -> tuple[str, ...]:
-    return tuple(_NAME_WORDS.findall(fold(name)))
+def words_of_name(name: str) -> tuple[str, ...]:
+    return tuple(_NAME_WORDS.findall(fold_once(name)))
 
 
 class Names:
@@ -87,22 +87,23 @@ class Names:
         names_of: Callable[[ResultRecord], Iterable[str]] = lambda record: record.names,
     ) -> None:
         self._by_words: dict[tuple[str, ...], list[ResultRecord]] = {}
-        self._lengths: dict[str, list[int]] = {}  # of the names that begin with a word
+        self._lengths: dict[str, tuple[int, ...]] = {}  # of the names that begin so, longest first
         self._codes: set[str] = set()  # `TIME` is a code; `time` in an answer is a word
         for record in records:
             for name in names_of(record):
-                words = _words_of_name(name)
+                words = words_of_name(name)
                 if words and len(words) <= LONGEST_NAME:
                     named = self._by_words.get(words)
                     if named is None:
                         named = self._by_words[words] = []
-                        self._lengths.setdefault(words[0], []).append(len(words))
+                        known = self._lengths.get(words[0], ())
+                        if len(words) not in known:
+                            lengths = sorted((*known, len(words)), reverse=True)
+                            self._lengths[words[0]] = tuple(lengths)
                     if len(named) <= MOST_NAMED and (not named or named[-1] is not record):
                         named.append(record)
                     if len(name) <= SHORT_CODE and name.isupper() and name.isalpha():
                         self._codes.add(words[0])
-        for lengths in self._lengths.values():
-            lengths[:] = sorted(set(lengths), reverse=True)
 
     def mentions(self, text: str) -> list[Mention]:
         """From left to right, the longest name at each place."""
@@ -139,54 +140,6 @@ class Mention(Frozen, frozen=True):
     is_part: bool = False
 
 
-def find_kin(fields: Sequence[Field], subject: RecordSubject) -> Field | None:
-    """The first that belongs to a record of the subject, or to one that holds it."""
-    if len(subject.records) == 1:  # nearly always; and there may be hundreds of fields
-        first, last = subject.records[0].number, subject.records[0].last
-        for field in fields:
-            number = field.record.number
-            if first <= number <= last or number <= first <= field.record.last:
-                return field
-        return None
-    for field in fields:
-        if any(record.is_kin(field.record) for record in subject.records):
-            return field
-    return None
-
-
-def find_all_kin(fields: Sequence[Field], subject: RecordSubject) -> list[Field]:
-    if len(subject.records) == 1:
-        first, last = subject.records[0].number, subject.records[0].last
-        return [
-            field
-            for field in fields[:MOST_KIN]
-            if first <= field.record.number <= last
-            or field.record.number <= first <= field.record.last
-        ]
-    return [
-        field
-        for field in fields[:MOST_KIN]
-        if any(record.is_kin(field.record) for record in subject.records[:NEAREST])
-    ]
-
-
-def find_joined(fields: Sequence[Field], subject: RecordSubject) -> Field | None:
-    """The first whose record, or the one that it is a part of, holds an identifier of the subject
-    as a value. Another record of the same kind is never meant."""
-    kinds = {(one.kind, one.key) for one in subject.records}
-    names = {name for one in subject.records for name in one.names if any(map(str.isdecimal, name))}
-    for field in fields if names else ():
-        record = field.record
-        if (record.kind, record.key) not in kinds and _holds_any(record, names):
-            return field
-    return None
-
-
-def _holds_any(record: ResultRecord, names: set[str]) -> bool:
-    near = [record] if record.parent is None or record.names else [record, record.parent]
-    return any(not names.isdisjoint(one.texts()) for one in near)
-
-
 def descend(subject: RecordSubject, loose: Sequence[Mention]) -> RecordSubject:
     """To the parts of these records that are told apart by what they are."""
     inner = {
@@ -208,6 +161,7 @@ class Binder:
         self._index = index
         self._fields: dict[int, RecordFields] = {}
         self._labels: dict[int, re.Match[str] | None] = {}
+        self._labelled: dict[tuple[int, int], bool] = {}
         self._subjects: dict[tuple[int, int, Span], RecordSubject | None] = {}
         self._mentions = Names(index.tree.records).mentions(outline.text)
         self._starts = [mention.start for mention in self._mentions]
@@ -287,11 +241,17 @@ class Binder:
 
     def _spoken_of(self, mentions: list[Mention]) -> list[Mention]:
         """Without those that something else is compared with: `231 m higher than Mount Logan`."""
+        if not self._may_compare:
+            return mentions
         return mentions and [
             one
             for one in mentions
             if _THAN.search(self.text, max(0, one.start - _NEAR_THAN), one.start) is None
         ]
+
+    @once
+    def _may_compare(self) -> bool:
+        return not _COMPARING.isdisjoint(self.outline.words)
 
     def mentions_in(self, span: Span) -> list[Mention]:
         """What this part of the answer names records with, in its order."""
@@ -586,8 +546,12 @@ class Binder:
         keys = {field.key for field in fields}
         spoken_of = {key for key in keys if near.intersection(key_stems(key))}
         if noun is not None:  # `12 boats` is what a count may be a count of
-            worn = {one.key for one in fields if one.key == "size" and isinstance(one.value, str)}
-            spoken_of.update(key for key in keys - worn if not _COUNTS.isdisjoint(key_words(key)))
+            counts = {key for key in keys if not _COUNTS.isdisjoint(key_words(key))}
+            if "size" in counts and any(
+                one.key == "size" and isinstance(one.value, str) for one in fields
+            ):  # it is worn
+                counts.remove("size")
+            spoken_of |= counts
         if len(spoken_of) == len(keys):
             return list(fields)
         return [
@@ -610,6 +574,13 @@ class Binder:
 
     def is_labelled(self, value: Value) -> bool:
         """Is it what a line `Label: value` says, and all that it says?"""
+        place = value.start, value.end
+        found = self._labelled.get(place)
+        if found is None:
+            found = self._labelled[place] = self._find_labelled(value)
+        return found
+
+    def _find_labelled(self, value: Value) -> bool:
         line = self.outline.line_at(value.start)
         if self.head_cell(value, line) is not None:
             return True
@@ -625,8 +596,10 @@ class Binder:
 def _between(
     mentions: Sequence[Mention], starts: Sequence[int], start: int, end: int, but: Value
 ) -> list[Mention]:
-    first = bisect_left(starts, start)
-    last = bisect_left(starts, min(end, start + 2 * WIDE), first)
+    first, stop = bisect_left(starts, start), min(end, start + 2 * WIDE)
+    if first == len(starts) or starts[first] >= stop:  # as often as not
+        return []
+    last = bisect_left(starts, stop, first)
     return [
         one
         for one in mentions[first:last]
@@ -659,6 +632,8 @@ def best_named(fields: Sequence[Field], words: frozenset[str], value: Value) -> 
 
 def _most_specific(mentions: Sequence[Mention]) -> tuple[ResultRecord, ...]:
     """Without those that merely hold another one: an order, where one of its items is named."""
+    if len(mentions) == 1 and len(mentions[0].records) == 1:  # nearly always
+        return mentions[0].records
     records = {record.number: record for one in mentions for record in one.records}
     ordered = sorted(records)
     kept = []

@@ -6,11 +6,11 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from callmark.grounding.arithmetic import half_unit
+from callmark.grounding.binding import words_of_name
 from callmark.grounding.dates import LEAST_EPOCH, Moment, moments_elsewhere, moments_of_epoch
 from callmark.grounding.numbers import SCALE, TOLERANCE
 from callmark.grounding.reading import read_leaf
 from callmark.grounding.record_tree import Field, key_words
-from callmark.grounding.siblings import words_of_name
 from callmark.grounding.text import Frozen
 from callmark.grounding.values import Value
 

@@ -8,18 +8,21 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from callmark.grounding import arithmetic, claims
-from callmark.grounding.attribution import Attribution, Slips, place_of_field
+from callmark.grounding.attribution import MOST_OWN, Attribution, Slips, place_of_field
 from callmark.grounding.binding import (
     Binder,
-    find_all_kin,
-    find_joined,
-    find_kin,
     is_named_by,
 )
 from callmark.grounding.chains import is_within_reach
 from callmark.grounding.counting import CountedThings
 from callmark.grounding.field_words import Measures
 from callmark.grounding.further import FurtherWorkings
+from callmark.grounding.kinship import (
+    find_all_kin,
+    find_first_and_all_kin,
+    find_joined,
+    find_kin,
+)
 from callmark.grounding.likeness import Worked, says_the_same
 from callmark.grounding.match import Said
 from callmark.grounding.mismatches import Mismatches
@@ -35,7 +38,7 @@ from callmark.grounding.record_tree import (
 from callmark.grounding.spans import Outline, Span
 from callmark.grounding.text import Frozen, names_an_ending, once
 from callmark.grounding.told_of import Beside, TellingOf
-from callmark.grounding.values import Value, decimals_of, is_small
+from callmark.grounding.values import Value, decimals_of, is_one_value, is_small
 from callmark.grounding.workings import FEW_NUMBERS, TurnAt
 from callmark.records.statements import FLAGS, GOOD, StatementLabel
 
@@ -505,7 +508,19 @@ class Checker:
 
     def bind(self, value: Value, sentence: Span, fields: Sequence[Field]) -> StatementFinding:
         found = self._bind(value, sentence, fields)
-        return self._attribution.find_of_described(value, sentence, fields, found) or found
+        if found.label != "supported" or found.rule == "name" or not self.index.tree.groups:
+            return found
+        return self._attribution.find_of_described(value, sentence, fields) or found
+
+    def _other_field(
+        self, value: Value, sentence: Span, fields: Sequence[Field]
+    ) -> StatementFinding | None:
+        """Asked only of leaves that are one value each: what a text says is under no key."""
+        if not 0 < len(fields) <= MOST_OWN:
+            return None
+        if not all(is_one_value(one.value, value.kind) for one in fields):
+            return None
+        return self._attribution.find_other_field(value, sentence, fields)
 
     def _bind(self, value: Value, sentence: Span, fields: Sequence[Field]) -> StatementFinding:
         lists = self.index.tree.groups  # without any, nobody else could be meant
@@ -524,11 +539,12 @@ class Checker:
             return self.found(value, told.label, told.rule, told.own, because=told.because)
         if subject is None:
             return (
-                self._attribution.find_other_field(value, sentence, fields)
+                self._other_field(value, sentence, fields)
                 or self._attribution.find_of_line(value, sentence, fields)
                 or self.found(value, "supported", "match", *fields[:3])
             )
-        kin = find_kin(fields, subject)
+        only = fields[0] if len(fields) == 1 and fields[0].record is subject.records[0] else None
+        kin, all_kin = (only, fields) if only else find_first_and_all_kin(fields, subject)
         if kin is not None and len(subject.records) > 1 and not subject.beside:
             other = self._of_another(value, sentence, fields)
             other = other or self._attribution.find_of_line(value, sentence, fields)
@@ -537,9 +553,7 @@ class Checker:
         if kin is not None:
             return (
                 self._wrong_field(value, sentence, subject, fields)
-                or self._attribution.find_other_field(
-                    value, sentence, find_all_kin(fields, subject)
-                )
+                or self._other_field(value, sentence, all_kin)
                 or self.found(value, "supported", "bound", kin)
             )
         joined = find_joined(fields, subject)
@@ -549,7 +563,7 @@ class Checker:
             return self.found(value, "supported", "change", *fields[:3])
         return (
             self._attribution.find_of_subject(value, subject, fields)
-            or self._attribution.find_other_field(value, sentence, fields)
+            or self._other_field(value, sentence, fields)
             or self._attribution.find_of_line(value, sentence, fields)
             or self.found(value, "supported", "unbound", *fields[:3])
         )

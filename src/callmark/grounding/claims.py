@@ -379,7 +379,18 @@ def _coarseness(text: str, stated: Value, value: Value) -> int:
 
 def is_designated(text: str, start: int) -> bool:
     """Does a number there say which one is meant, and not how many there are?"""
-    return _DESIGNATED.search(text, max(0, start - 14), start) is not None
+    low, end = max(0, start - 14), start
+    if text[end - 1 : end] == "\n":
+        return _DESIGNATED.search(text, low, start) is not None
+    # Nothing but one word stands between, so that it can begin at one place only.
+    if text[end - 1 : end] == "#" or text[end - 2 : end - 1] == "#":
+        end = text.rfind("#", 0, end)
+    if not text[end - 1 : end].isspace():
+        return False
+    at = end - 1 - (text[end - 2 : end - 1] == ".")
+    while at > low and (text[at - 1].isalnum() or text[at - 1] == "_"):
+        at -= 1
+    return _DESIGNATED.match(text, at, start) is not None
 
 
 class LetteredSizes:

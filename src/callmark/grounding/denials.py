@@ -10,10 +10,11 @@ with the predicate. Where that is open, nothing is denied."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from callmark.grounding.text import SIGNS
+from callmark.grounding.text import SIGNS, blank_signs
 
 if TYPE_CHECKING:
     from callmark.grounding.spans import Outline, Span
@@ -241,6 +242,14 @@ DENYING = frozenset(
     april avril inocente scratch take retract fake
     """.split()
 )
+# The first words of all that `_FORWARD`, `_NEAR_BY` and `_BACKWARD` find.
+_BEGINNING = frozenset(
+    """
+    the all none everything nothing every what please ignore disregard do don i that this it these
+    those just only april scratch forget das dies diese folgendes alle die alles was nichts todo lo
+    nada no eso esto estos estas inocente tout ce cela ceci ces rien c poisson
+    """.split()
+)
 _OF_THAT = frozenset("that say truth dass que".split())
 _LONGEST_DENIAL = 200  # no denial is longer
 
@@ -251,7 +260,7 @@ def find_denied(outline: Outline, talk: TurnsTaken = ONE_TURN) -> list[Span]:
     words = outline.words & DENYING
     if words:
         near = list(around(outline, outline.places_of(words), _LONGEST_DENIAL))
-        found += _taken_back(outline, near, talk)
+        found += _taken_back(outline, near, talk, _beginnings_in(outline))
         found += find_denied_clauses(outline)
     return sorted(found)
 
@@ -290,49 +299,82 @@ def _struck_out(outline: Outline, talk: TurnsTaken) -> Iterator[Span]:
 # --- all that was said
 
 
-def _taken_back(outline: Outline, near: Sequence[Span], talk: TurnsTaken) -> Iterator[Span]:
+def _taken_back(
+    outline: Outline, near: Sequence[Span], talk: TurnsTaken, begins: Sequence[int] | None
+) -> Iterator[Span]:
     text = outline.text
     turns = talk.turns or ((0, len(text)),)
     for at, turn in enumerate(turns):
-        asked = talk.asked[at] if at < len(talk.asked) else ""
-        if _ASKS_WHAT_IS_WRONG.search(asked):
-            continue
         parts = [(max(one[0], turn[0]), min(one[1], turn[1])) for one in near]
-        yield from _taken_back_in(outline, turn, parts, may_reply=offers_premise(asked))
+        label = _LABEL.match(text, _first_letter(text, turn), turn[1])
+        found = [
+            (pattern, one)
+            for start, end in parts
+            if start < end
+            for pattern in (_FORWARD, _NEAR_BY, _BACKWARD)
+            for one in _all_in(pattern, text, (start, end), begins)
+        ]
+        if label is None and not found:  # nearly always: then nobody reads what was asked
+            continue
+        asked = talk.asked[at] if at < len(talk.asked) else ""
+        if not _ASKS_WHAT_IS_WRONG.search(asked):
+            may_reply = offers_premise(asked)
+            if label is not None and not may_reply:
+                yield label.end(), turn[1]
+            yield from _taken_back_in(outline, turn, found, may_reply=may_reply)
 
 
 def _taken_back_in(
-    outline: Outline, turn: Span, near: Sequence[Span], *, may_reply: bool
+    outline: Outline,
+    turn: Span,
+    denials: Iterable[tuple[re.Pattern[str], re.Match[str]]],
+    *,
+    may_reply: bool,
 ) -> Iterator[Span]:
     text, end = outline.text, turn[1]
-    label = None if may_reply else _LABEL.match(text, _first_letter(text, turn), end)
-    if label is not None:
-        yield label.end(), end
-    for part in near:
-        for found in _all_in(_FORWARD, text, part):
-            if _is_meant(outline, turn, found):
-                yield found.end(), end
-        for pattern in (_NEAR_BY, _BACKWARD):
-            for found in _all_in(pattern, text, part):
-                if not _is_meant(outline, turn, found):
-                    continue
-                if _ends_turn(text, found.end(), end):
-                    if not may_reply or _OWN.search(found[0]):
-                        yield from _before(outline, turn, found)
-                elif pattern is _NEAR_BY and not may_reply and _is_of_rest(text, turn, found):
-                    yield found.end(), end
+    for pattern, found in denials:
+        if not _is_meant(outline, turn, found):
+            continue
+        if pattern is _FORWARD:
+            yield found.end(), end
+        elif _ends_turn(text, found.end(), end):
+            if not may_reply or _OWN.search(found[0]):
+                yield from _before(outline, turn, found)
+        elif pattern is _NEAR_BY and not may_reply and _is_of_rest(text, turn, found):
+            yield found.end(), end
 
 
 def _is_meant(outline: Outline, turn: Span, found: re.Match[str]) -> bool:
     return _speaks_itself(outline, turn, found.start()) and not _asks(outline, found.start())
 
 
-def _all_in(pattern: re.Pattern[str], text: str, part: Span) -> Iterator[re.Match[str]]:
+def _beginnings_in(outline: Outline) -> list[int] | None:
+    """Where the words stand that a denial begins with; None: the whole text has to be searched."""
+    if "¡" in outline.text or blank_signs(outline.text) is None:
+        return None
+    starts = outline.placed.starts
+    return [starts[at] for at in outline.placed.find(_BEGINNING)]
+
+
+def _all_in(
+    pattern: re.Pattern[str], text: str, part: Span, begins: Sequence[int] | None
+) -> Iterator[re.Match[str]]:
     """Those that begin with a word."""
-    for found in pattern.finditer(text, *part):
-        before = text[found.start() - 1 : found.start()]
-        if not (before.isalnum() or before in ("'", "’", "_")):
-            yield found
+    if begins is None:
+        for found in pattern.finditer(text, *part):
+            before = text[found.start() - 1 : found.start()]
+            if not (before.isalnum() or before in ("'", "’", "_")):
+                yield found
+        return
+    end = part[0]
+    for at in range(bisect_left(begins, end), bisect_left(begins, part[1])):
+        here = begins[at]
+        if here < end or text[here - 1 : here] in ("'", "’", "_"):
+            continue
+        one = pattern.match(text, here, part[1])
+        if one is not None:
+            end = one.end()
+            yield one
 
 
 def _first_letter(text: str, turn: Span) -> int:

@@ -9,11 +9,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from callmark.grounding.binding import Binder, Names, is_like
+from callmark.grounding.binding import Binder, Names, is_like, words_of_name
 from callmark.grounding.majority import OtherThanMost
 from callmark.grounding.reading import unit_called
 from callmark.grounding.record_tree import Field, RecordIndex, ResultRecord
-from callmark.grounding.siblings import words_of_name
 from callmark.grounding.spans import Outline, Span
 from callmark.grounding.text import fold, once
 from callmark.grounding.values import Value, is_one_value, is_small

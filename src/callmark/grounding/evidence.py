@@ -23,6 +23,7 @@ from callmark.grounding.text import (
     Frozen,
     find_at_boundaries,
     fold,
+    fold_once,
     once,
     token_pattern,
 )
@@ -266,7 +267,7 @@ class Walk:
             if entry is None or entry is True or entry is False:
                 continue
             is_strict = strict or name in served.strict_keys
-            pointer = f"{path}/{_escape(name)}"
+            pointer = f"{path}/{escape(name)}"
             # A plain text, and no JSON.
             if isinstance(entry, str) and entry[:1] not in _OPENING and not entry[:1].isspace():
                 # A plain word is as long as it is folded, and most are as long as no argument.
@@ -297,7 +298,7 @@ class Walk:
 
 
 @lru_cache(maxsize=1 << 13)
-def _escape(name: str) -> str:
+def escape(name: str) -> str:
     if "~" in name or "/" in name:
         return name.replace("~", "~0").replace("/", "~1")
     return name
@@ -399,7 +400,7 @@ class Texts:
         for text, place in self._places:
             if len(text) <= RUN_TOKENS or (text.isascii() and len(text) <= 2 * RUN_TOKENS):
                 continue  # too short for more tokens than that
-            text = fold(text)
+            text = fold_once(text)
             tokens = token_pattern(text).findall(text)
             if len(tokens) > RUN_TOKENS and (words is None or not words.isdisjoint(tokens)):
                 leaf = place.leaf()

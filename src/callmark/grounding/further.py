@@ -101,6 +101,7 @@ _WITH = re.compile(
 _OUT = re.compile(
     r"(?:without|excl|before|less|minus|ohne|exkl|ab|vor|sin|antes|sans|hors|av)", re.I
 )
+_PER = frozenset("per each pro je por par".split())
 _PERCENT_KEYS = frozenset(
     "pct percent percentage rate discount tax vat prozent rabatt steuersatz mwst porcentaje"
     " descuento iva pourcentage remise tva taux".split()
@@ -172,13 +173,19 @@ class FurtherWorkings(Workings):
         ways: list[Steps] = [sums, products, of_percents(self._shares_held)]
         if value.form.percent:
             ways = [shares]
-        elif digits_of(value) < TELLING - 1 and not self.is_money(value):
+        elif digits_of(value) < TELLING - 1 and not (self.is_money(value) or self._has_rate):
             del ways[1]  # `75 guests` are no 5 lanes at 15 tables
         for steps in ways:
             found = work_out(self._wanted(value), numbers, steps, FAR_OFF)
             if found is not None and not self._is_digit_apart(value, found):
                 return worked_of(found)
         return None
+
+    @once
+    def _has_rate(self) -> bool:
+        """`seatsPerRow`: so many of something for each of another."""
+        fields = (one for one in self.index.tree.fields if one.number)
+        return any(not _PER.isdisjoint(key_words(one.key)) for one in fields)
 
     @once
     def _totals_of_records(self) -> list[tuple[int, frozenset[int]]]:

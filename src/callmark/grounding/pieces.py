@@ -5,17 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import NamedTuple
 
 from callmark.grounding.spans import sentences
-from callmark.grounding.text import SHORT, STOP_WORDS, fold, token_pattern
+from callmark.grounding.text import SHORT, STOP_WORDS, Frozen, fold_once, token_pattern
 from callmark.grounding.values import WHOLE_KINDS, values_of
 
 _SEVERAL_SENTENCES = re.compile(r"[.!?…]\s|[。！？]|\\n")
 _PUNCTUATION = " .,;:!?…。！？、，\"'“”‘’«»()[]{}*`-–—|#>"
 
 
-class Piece(NamedTuple):
+class Piece(Frozen, frozen=True):
     """A folded text that a span may hold: a whole leaf, or one of its lines or sentences."""
 
     text: str
@@ -48,18 +47,18 @@ _pieces_of_short = lru_cache(maxsize=1 << 13)(_with_first_tokens)
 
 
 def _split(text: str) -> Iterator[Piece]:
-    whole = fold(text).strip(_PUNCTUATION)
+    whole = fold_once(text).strip(_PUNCTUATION)
     yield Piece(whole, True)
     if "\n" not in text and not _SEVERAL_SENTENCES.search(text):
         return
     seen = {whole}
     for start, end in sentences(text):
-        piece = fold(text[start:end]).strip(_PUNCTUATION)
+        piece = fold_once(text[start:end]).strip(_PUNCTUATION)
         if piece not in seen:
             yield Piece(piece, False)
         seen.add(piece)
     for line in text.split("\n"):
-        piece = fold(line).strip(_PUNCTUATION)
+        piece = fold_once(line).strip(_PUNCTUATION)
         if piece not in seen:
             yield Piece(piece, False)
         seen.add(piece)

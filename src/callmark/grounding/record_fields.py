@@ -37,6 +37,10 @@ class RecordFields:
         self._fields = list(islice(_fields_within(record), MAX_FIELDS))
 
     def all(self) -> Iterator[Field]:
+        """Those of one key beside each other."""
+        if len({one.key for one in self._fields}) == len(self._fields):  # most records are so
+            yield from self._fields
+            return
         for fields in self.by_key.values():
             yield from fields
 

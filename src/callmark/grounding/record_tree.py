@@ -26,6 +26,7 @@ from callmark.grounding.dates import (
 from callmark.grounding.evidence import (
     MAX_DEPTH,
     Served,
+    escape,
     flat,
     is_number,
     parts_of,
@@ -99,17 +100,8 @@ class ResultRecord:
     """One object of one result. `last` is the number of the last record inside it."""
 
     __slots__ = (
-        "_texts",
-        "children",
-        "fields",
-        "key",
-        "kind",
-        "last",
-        "names",
-        "number",
-        "parent",
-        "path",
-        "served",
+        *("_texts", "children", "fields", "key", "kind", "last", "names", "number", "parent"),
+        *("path", "served"),
     )
 
     def __init__(
@@ -129,7 +121,7 @@ class ResultRecord:
         self.kind = kind
         self.parent = parent
         self.fields: list[Field] = []
-        self.children: list[ResultRecord] = []
+        self.children: list[ResultRecord] | tuple[()] = ()  # few records have any
         self.names: list[str] = []
         self._texts: frozenset[str] | None = None
 
@@ -203,7 +195,7 @@ class RecordTree:
     def __init__(self, served: Iterable[Served]) -> None:
         self.records: list[ResultRecord] = []
         self.fields: list[Field] = []
-        self.text_fields: list[tuple[str, Field]] = []  # those whose value is a text, with it
+        self.said, self._text_fields = list[str](), list[Field]()  # the leaves that are texts
         self.series: list[Series] = []
         self.keys: set[str] = set()
         self.texts: dict[str, list[Field]] = {}  # by what they say, folded
@@ -211,6 +203,11 @@ class RecordTree:
             if not one.error:
                 self._add(one)
         self._name_by_codes()
+
+    @property
+    def text_fields(self) -> Iterator[tuple[str, Field]]:
+        """The leaves that are texts, with them. No pair is kept: there may be tens of thousands."""
+        return zip(self.said, self._text_fields, strict=True)
 
     def _name_by_codes(self) -> None:
         """`"flights": ["LH1808"]`: what looks like an identifier and stands in one record only is
@@ -249,6 +246,7 @@ class RecordTree:
         record = ResultRecord(len(self.records), self._served, path, key, kind, parent)
         self.records.append(record)
         if parent is not None:
+            parent.children = parent.children or []
             parent.children.append(record)
         return record
 
@@ -291,7 +289,7 @@ class RecordTree:
         self.keys.update(value)
         # In one order, so that a score does not hang on that of a server's keys.
         for name in sorted(value):
-            entry, pointer = value[name], f"{path}/{_escape(name)}"
+            entry, pointer = value[name], f"{path}/{escape(name)}"
             if isinstance(entry, str):
                 is_leaf = "\n" not in entry and entry.lstrip()[:1] not in _OPENING
             else:
@@ -342,12 +340,9 @@ class RecordTree:
         if isinstance(value, str):
             folded = fold(value)
             field = Field(record, path, key, value, folded in self._echoes, None)
-            self.text_fields.append((value, field))
-            known = self.texts.get(folded)
-            if known is None:
-                self.texts[folded] = [field]
-            else:
-                known.append(field)
+            self.said.append(value)
+            self._text_fields.append(field)
+            self.texts.setdefault(folded, []).append(field)
             is_told = True
         else:
             number = value * SCALE if type(value) is int else number_of(value)
@@ -373,13 +368,10 @@ def _name(record: ResultRecord, text: str) -> None:
         record.names.append(text)
 
 
-@lru_cache(maxsize=1 << 13)
-def _escape(name: str) -> str:
-    return name.replace("~", "~0").replace("/", "~1") if "~" in name or "/" in name else name
-
-
 def number_of(value: Json) -> int | None:
-    return of_json(value) if is_number(value) else None
+    if value is None or isinstance(value, str | bool) or not is_number(value):
+        return None
+    return of_json(value)
 
 
 @lru_cache(maxsize=1 << 12)
@@ -414,7 +406,7 @@ class RecordIndex:
         self.links: dict[str, list[Field]] = {}
         self.moments: dict[tuple[int | None, ...], list[tuple[Moment, Field]]] = {}
         self._minutes: dict[tuple[int | None, ...], list[tuple[Moment, Field]]] = {}
-        self.shapes: dict[str, Field] = {}
+        self._shaped: dict[str, Field] = {}
         self.years: dict[str, list[Field]] = {}
         self.has_bare = self._has_echoes = False
         has_days = any(map(_DATED_KEY.match, tree.keys))
@@ -445,6 +437,14 @@ class RecordIndex:
     @once
     def keys(self) -> frozenset[str]:
         return frozenset(map(identifier_key, self.tree.keys))
+
+    @once
+    def shapes(self) -> dict[str, Field]:
+        """The first leaf with an identifier of each shape; hardly any answer is asked for one."""
+        found: dict[str, Field] = {}
+        for text, field in self._shaped.items():
+            found.setdefault(shape_of(text), field)
+        return found
 
     @once
     def numbers_of_keys(self) -> frozenset[str]:
@@ -481,7 +481,7 @@ class RecordIndex:
                 self._add_moment(moment, field)
         if len(text) <= _SHORT and _DIGIT.search(text):
             _note(self.identifiers, identifier_key(text), field)
-            self.shapes.setdefault(shape_of(text), field)
+            self._shaped.setdefault(text, field)
 
     def _add_value(self, value: Value, field: Field) -> None:
         for reading in value.readings:
@@ -494,7 +494,7 @@ class RecordIndex:
                 _note(self.years if part.isdecimal() else self.identifiers, part.casefold(), field)
             if _LETTER.search(value.key) and (bare := _bare(value.key)) != value.key:
                 _note(self.identifiers, bare, field)
-            self.shapes.setdefault(shape_of(value.key), field)
+            self._shaped.setdefault(value.key, field)
         elif value.kind in ("url", "email"):
             _note(self.links, value.key, field)
 
@@ -585,7 +585,7 @@ class RecordIndex:
     @once
     def _lengths(self) -> list[int]:
         """How long the texts of the results are."""
-        return [len(text) for text, _ in self.tree.text_fields]
+        return list(map(len, self.tree.said))
 
     @once
     def is_prose(self) -> bool:
@@ -630,16 +630,15 @@ class RecordIndex:
     @once
     def line_counts(self) -> frozenset[int]:
         """How many lines the texts have, with their first one and without it."""
-        texts = (one.value for one in self.tree.fields if isinstance(one.value, str))
-        lengths = (len(list(filter(str.strip, text.splitlines()))) for text in texts)
+        lengths = (len(list(filter(str.strip, text.splitlines()))) for text in self.tree.said)
         return frozenset(one for length in lengths if length > 1 for one in (length, length - 1))
 
     @once
     def parts_of_texts(self) -> dict[str, Field]:
         """`mvt5w` of `checkout-7d9f6-mvt5w`: what stands between other signs, as it is written."""
         found: dict[str, Field] = {}
-        for field in self.tree.fields:
-            for part in _NAME_WORD.findall(field.value) if isinstance(field.value, str) else ():
+        for text, field in self.tree.text_fields:
+            for part in _NAME_WORD.findall(text):
                 found.setdefault(part, field)
         return found
 

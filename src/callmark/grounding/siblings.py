@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from functools import lru_cache
 
-from callmark.grounding.binding import Mention, Names
+from callmark.grounding.binding import Mention, Names, words_of_name
 from callmark.grounding.dates import Moment
 from callmark.grounding.reading import read_leaf
 from callmark.grounding.record_tree import (
@@ -27,7 +27,6 @@ LONGEST_TEXT = 40  # characters of a text that may tell a record from the others
 MOST_WORDS = 6
 MOST_SIBLINGS = 2000  # of one list; the names of a longer one are not gathered
 WEEK = 7
-_WORD = re.compile(r"[^\W_]+")
 _CODE = re.compile(r"[A-Z]{1,5}-?\d{1,5}[A-Z]?")
 _LETTERS = re.compile(r"[^\W\d_]{3}")
 _PROPER = re.compile(r"[A-ZÀ-Ý][a-zß-ÿ]")
@@ -211,11 +210,6 @@ def _day_of(field: Field) -> date | None:
                 except ValueError:
                     return None
     return None
-
-
-@lru_cache(maxsize=1 << 12)
-def words_of_name(name: str) -> tuple[str, ...]:
-    return tuple(_WORD.findall(fold(name)))
 
 
 def _parts_of(words: tuple[str, ...], known: frozenset[str]) -> Iterator[tuple[str, ...]]:

@@ -12,8 +12,9 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from callmark.grounding import field_words
-from callmark.grounding.binding import NEAREST, Binder, find_joined, find_kin
+from callmark.grounding.binding import NEAREST, Binder, words_of_name
 from callmark.grounding.cues import Cue
+from callmark.grounding.kinship import find_joined, find_kin
 from callmark.grounding.record_tree import (
     Field,
     RecordIndex,
@@ -24,7 +25,6 @@ from callmark.grounding.record_tree import (
     served_before,
     stem,
 )
-from callmark.grounding.siblings import words_of_name
 from callmark.grounding.spans import Outline, Span
 from callmark.grounding.text import STOP_WORDS, Frozen, fold, lower, place_words
 from callmark.grounding.values import Value

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from callmark.grounding import field_words
+from callmark.grounding.binding import words_of_name
 from callmark.grounding.claims import is_designated
 from callmark.grounding.numbers import SCALE
 from callmark.grounding.record_tree import (
@@ -18,7 +19,6 @@ from callmark.grounding.record_tree import (
     key_words,
     stem,
 )
-from callmark.grounding.siblings import words_of_name
 from callmark.grounding.spans import Outline, Span
 from callmark.grounding.text import (
     NUMBER_WORDS,

@@ -124,10 +124,11 @@ def break_literal_newlines(text: str) -> str:
 def fold(text: str) -> str:
     """NFC, casefolded, white space folded to single blanks and trimmed."""
     # Several questions are asked of every leaf, and one leaf is like another.
-    return _fold_short(text) if len(text) <= SHORT else _fold(text)
+    return _fold_short(text) if len(text) <= SHORT else fold_once(text)
 
 
-def _fold(text: str) -> str:
+def fold_once(text: str) -> str:
+    """The same, not remembered: for whoever remembers what comes of it, or asks but once."""
     if text.isascii():
         folded = text.lower()
     else:
@@ -135,7 +136,7 @@ def _fold(text: str) -> str:
     return " ".join(folded.split())
 
 
-_fold_short = lru_cache(maxsize=1 << 14)(_fold)
+_fold_short = lru_cache(maxsize=1 << 14)(fold_once)
 
 
 def fold_words(words: Sequence[str]) -> list[str]:

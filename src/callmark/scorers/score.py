@@ -76,17 +76,16 @@ def measure_copying(reading: TrialReading) -> Copying | None:
     """None: nothing was served, or there is no leaf that an answer could state."""
     tree = reading.records.tree
     numbers = {field.number for field in tree.fields if field.number is not None}
-    texts = [
-        (tokens, fields[0])
-        for folded, fields in tree.texts.items()
-        if (tokens := _TOKEN.findall(folded))
-    ]
-    if not numbers and not texts:
+    stated: _Stated | None = None
+    count, leaves = 0, len(numbers)
+    for folded, fields in tree.texts.items():
+        if tokens := _TOKEN.findall(folded):
+            stated = stated or _Stated(reading)
+            leaves += 1
+            count += stated.holds(tokens, str(fields[0].value))
+    if not leaves:
         return None
-    stated = _Stated(reading)
-    count = len(numbers & stated.numbers)
-    count += sum([stated.holds(tokens, str(field.value)) for tokens, field in texts])
-    leaves = len(numbers) + len(texts)
+    count += len(numbers & (stated or _Stated(reading)).numbers)
     served = _count_leaves(tree) if leaves < FEWEST_LEAVES else 0
     return Copying(
         count,

@@ -224,8 +224,10 @@ def _may_say_yes_or_no(field: Field) -> bool:
     """Also `null`, and a short text: `no`."""
     value = field.value
     if isinstance(value, str):
-        # The longest is `not available`: most texts need not be folded to be known as another.
-        return len(value) < SHORT_ANSWER and plain_answer(value) in YES_OR_NO
+        if len(value) >= SHORT_ANSWER:  # the longest is `not available`
+            return False
+        plain = value.strip(" '\"").casefold().replace(" ", "_").replace("-", "_")
+        return plain in YES_OR_NO or (plain[:1] == "u" and plain_answer(value) in YES_OR_NO)
     return value is None or isinstance(value, bool)
 
 

@@ -66,9 +66,13 @@ def test_what_follows_in_one_step_is_seldom_flagged_and_never_firmly():
         for side in ("right", "wrong")
     }
     assert len(rows) == 160
-    assert sum(map(bool, flags["right"])) <= 15
+    assert sum(map(bool, flags["right"])) <= 12
     assert not any(RULES[rule].tier == "firm" for rules in flags["right"] for rule in rules)
-    assert sum(map(bool, flags["wrong"])) >= 109
+    # A flag on both sides tells nothing apart. One such (`3 parcels on the road`, of five) went from
+    # both sides, which made 109 wrong ones with a flag 108.
+    both = zip(flags["right"], flags["wrong"], strict=True)
+    assert sum(bool(wrong) and not right for right, wrong in both) >= 97
+    assert sum(map(bool, flags["wrong"])) >= 108
 
 
 def test_short_everyday_answers_are_seldom_flagged():
