@@ -28,6 +28,7 @@ from callmark.grounding.record_tree import (
     RecordIndex,
     RecordSubject,
     ResultRecord,
+    is_naming,
     key_stems,
     key_words,
     stem,
@@ -500,7 +501,10 @@ class Attribution:
             return self._checker.measures.is_share(field)  # `cancelled: 12`, which is 1.5% of 812
         if _LASTING.match(self._checker.text, value.end) and is_money_key(key_words(field.key)):
             return False  # `€24 for two hours`, at an `hourly_rate` of 12
-        is_code = value.kind == "number" and _CODE.fullmatch(str(field.value)) is not None
+        is_code = value.kind == "number" and (
+            _CODE.fullmatch(str(field.value)) is not None
+            or (field.number is None and is_naming(field.key))  # `2 orders` is no `order_id: "#W1"`
+        )
         return self._checker.measures.may_be_meant(value, field) and not is_code
 
     def _is_a_while(self, value: Value) -> bool:

@@ -24,7 +24,10 @@ from callmark.grounding.spans import Outline, Span
 from callmark.grounding.text import once
 from callmark.grounding.values import Value
 
-_COUNTED = re.compile(r"[ \u00a0-]([^\W\d_]{2,})(?:[ \u00a0]([^\W\d_]{2,}))?")
+_COUNTED = re.compile(
+    r"(?:\sof\s(?:your|the|these|those|my|our|his|her|their|all))?"
+    r"[ \u00a0-]([^\W\d_]{2,})(?:[ \u00a0]([^\W\d_]{2,}))?"
+)
 
 
 MOST_COMPARED = 4  # things of a list by which it is known again
@@ -115,7 +118,10 @@ def _reach_none(number: int, sizes: Sequence[int]) -> bool:
 
 # What may stand between a number and its noun without saying which of them are counted.
 _ANY_KIND = frozenset(
-    map(stem, "total different separate individual distinct unique whole single recent".split())
+    map(
+        stem,
+        "total different separate individual distinct unique whole single recent".split(),
+    )
 )
 # Nouns that count the same things.
 _SAME = {
@@ -274,7 +280,7 @@ class CountedThings:
 
     def _named_by(self, nouns: Sequence[str]) -> list[tuple[str, ...]]:
         named = nouns[1:] if nouns and nouns[0] in _ANY_KIND else nouns[:1]
-        return [(noun,) for noun in named]
+        return [*((noun,) for noun in named), tuple(nouns)]
 
     def find_miscount(self, value: Value, sentence: Span, *, fewer: bool) -> str:
         """More than any list of them has; fewer only where all of them are meant. Without `fewer`,
@@ -329,19 +335,21 @@ class CountedThings:
     def _lists_called(self, nouns: Sequence[str], turn: int | None) -> list[Series]:
         """Those whose whole key is what is counted, or says the same in another word."""
         named = nouns[1:] if nouns and nouns[0] in _ANY_KIND else nouns[:1]
-        found = [one for noun in named for one in self._called(noun, turn)]
+        found = [one for noun in named for one in self._called((noun,), turn)]
+        if len(nouns) == 2 and not found:  # `4 payment methods`
+            found = list(self._called(tuple(nouns), turn))
         if found or not named or any(True for _ in self.lists_of(named, turn)):
             return found
         others = [
             called
             for other in sorted(_SAME.get(named[0], ()))
-            if (called := list(self._called(other, turn)))
+            if (called := list(self._called((other,), turn)))
         ]
         return others[0] if len(others) == 1 else []
 
-    def _called(self, noun: str, turn: int | None) -> Iterator[Series]:
-        for series in islice(self.lists_of((noun,), turn), MOST_LISTS):
-            if key_stems(series.key) == (noun,):
+    def _called(self, nouns: tuple[str, ...], turn: int | None) -> Iterator[Series]:
+        for series in islice(self.lists_of(nouns[-1:], turn), MOST_LISTS):
+            if key_stems(series.key) == nouns:
                 yield series
 
     def counts_no_field(self, value: Value, sentence: Span, fields: Sequence[Field]) -> str:

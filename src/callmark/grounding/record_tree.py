@@ -286,14 +286,15 @@ class RecordTree:
             _name(record, key)
         # `{"HAT001": {…}, "HAT002": {…}}` is a list whose entries have names.
         is_table = len(value) > 1 and all(isinstance(entry, dict) for entry in value.values())
+        if is_table and depth:
+            self.series.append(Series(parent, path, key, list(value.values())))
         self.keys.update(value)
         # In one order, so that a score does not hang on that of a server's keys.
         for name in sorted(value):
             entry, pointer = value[name], f"{path}/{escape(name)}"
+            is_leaf = not isinstance(entry, (dict, list))
             if isinstance(entry, str):
                 is_leaf = "\n" not in entry and entry.lstrip()[:1] not in _OPENING
-            else:
-                is_leaf = not isinstance(entry, (dict, list))
             if is_leaf:
                 if depth < MAX_DEPTH:
                     self._visit_leaf(entry, pointer, name, record)

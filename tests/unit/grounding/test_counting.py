@@ -185,3 +185,28 @@ ROOMS = {
 )
 def test_counts_of_what_is_so(answer, flagged):
     assert [text for text, label, _ in statements(answer, ROOMS) if label in FLAGS] == flagged
+
+
+ACCOUNT = {
+    "member": "m1",
+    "reading_lists": [{"title": "Winter"}, {"title": "Spring"}],
+    "library_cards": {"card_71": {"branch": "North"}, "card_72": {"branch": "South"}},
+    "loans": [{"loan_id": "#L1", "book": "Dune"}, {"loan_id": "#L2", "book": "Emma"}],
+}
+
+
+@pytest.mark.parametrize(
+    ("answer", "wrong"),
+    [
+        ("You have 2 reading lists.", []),
+        ("You have 3 reading lists.", ["3"]),  # the whole key is said, in two words
+        ("There are 2 library cards on your account.", []),
+        ("There are 4 library cards on your account.", ["4"]),  # an object of objects is a list
+        ("All 2 of your loans are due.", []),
+        ("All 4 of your loans are due.", ["4"]),
+        ("I see 2 loans with a late fee.", []),  # and no `loan_id: "#L1"`
+    ],
+)
+def test_lists_are_counted_by_all_words_of_their_key(answer, wrong):
+    found = statements(answer, ACCOUNT)
+    assert [text for text, label, _ in found if label in FLAGS] == wrong
