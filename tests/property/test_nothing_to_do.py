@@ -23,13 +23,13 @@ from callmark.grounding.denials import (
     around,
 )
 from callmark.grounding.evidence import Served
-from callmark.grounding.kinship import find_all_kin, find_first_and_all_kin, find_kin
 from callmark.grounding.match import Said, _words_and_digits
 from callmark.grounding.naming import _CAPITAL, NAMES, TITLED, GivenNames, KnownWords
 from callmark.grounding.polar_keys import root
 from callmark.grounding.polarity import PolarFields
 from callmark.grounding.quantifiers import AMOUNT_WORDS, Amounts
 from callmark.grounding.ranking import Ranks
+from callmark.grounding.record_fields import find_all_kin, find_first_and_all_kin, find_kin
 from callmark.grounding.record_tree import RecordIndex, RecordSubject, RecordTree
 from callmark.grounding.siblings import SiblingNames
 from callmark.grounding.spans import _BREAK, _END, _PROPOSED, Outline

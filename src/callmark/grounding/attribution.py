@@ -16,13 +16,10 @@ from callmark.grounding.binding import (
     best_named,
     is_like,
 )
-from callmark.grounding.described import DescribedItems
 from callmark.grounding.field_words import scope_of, words_of
-from callmark.grounding.kinship import find_kin
-from callmark.grounding.majority import LineRecords
 from callmark.grounding.numbers import SCALE, SCALE_DIGITS
 from callmark.grounding.reading import dimension_of, is_money_key
-from callmark.grounding.record_fields import name_of_unit
+from callmark.grounding.record_fields import find_kin, name_of_unit
 from callmark.grounding.record_tree import (
     Field,
     RecordIndex,
@@ -40,6 +37,7 @@ from callmark.grounding.workings import CLOSE, FEW_NUMBERS
 
 if TYPE_CHECKING:
     from callmark.grounding.checking import Checker, StatementFinding
+    from callmark.grounding.majority import DescribedItems, LineRecords
 
 MOST_ABOVE = 24  # values of the lines before it in its block
 MOST_OWN = 8  # values of one record under one key; with more, nobody can say which is meant
@@ -107,6 +105,8 @@ class Attribution:
 
     @once
     def _lines(self) -> LineRecords:
+        from callmark.grounding.majority import LineRecords  # of results that hold lists
+
         one = self._checker
         return LineRecords(one.outline, one.values, one.index, one.binder, one.turn_at)
 
@@ -184,6 +184,8 @@ class Attribution:
 
     @once
     def _described(self) -> DescribedItems:
+        from callmark.grounding.majority import DescribedItems
+
         one = self._checker
         return DescribedItems(one.outline, one.values, one.index, one.binder, one.turn_at)
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from callmark.grounding import arithmetic, claims
+from callmark.grounding.arithmetic import Worked, says_the_same
 from callmark.grounding.attribution import MOST_OWN, Attribution, Slips, place_of_field
 from callmark.grounding.binding import (
     Binder,
@@ -17,18 +18,16 @@ from callmark.grounding.chains import is_within_reach
 from callmark.grounding.counting import CountedThings
 from callmark.grounding.field_words import Measures
 from callmark.grounding.further import FurtherWorkings
-from callmark.grounding.kinship import (
+from callmark.grounding.match import Said
+from callmark.grounding.numbers import SCALE, decimal_text
+from callmark.grounding.quantifiers import IntroducedLists
+from callmark.grounding.reading import dimension_of, read_otherwise, unit_called
+from callmark.grounding.record_fields import (
     find_all_kin,
     find_first_and_all_kin,
     find_joined,
     find_kin,
 )
-from callmark.grounding.likeness import Worked, says_the_same
-from callmark.grounding.match import Said
-from callmark.grounding.mismatches import Mismatches
-from callmark.grounding.numbers import SCALE, decimal_text
-from callmark.grounding.quantifiers import IntroducedLists
-from callmark.grounding.reading import dimension_of, read_otherwise, unit_called
 from callmark.grounding.record_tree import (
     Field,
     RecordIndex,
@@ -44,6 +43,7 @@ from callmark.records.statements import FLAGS, GOOD, StatementLabel
 
 if TYPE_CHECKING:
     from callmark.grounding.contrasts import Contrasts
+    from callmark.grounding.mismatches import Mismatches
 
 LONG_TEXT = 200  # characters; small numbers of a longer one measure many things
 NEAR_STATED = 4  # numbers before one that may be the same in another unit
@@ -134,6 +134,8 @@ class Checker:
 
     @once
     def _mismatches(self) -> Mismatches:
+        from callmark.grounding.mismatches import Mismatches  # of units that results state
+
         return Mismatches(self)
 
     @once

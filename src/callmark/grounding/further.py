@@ -9,17 +9,23 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice, permutations
 
 from callmark.grounding.arithmetic import (
+    SMALL,
     Steps,
     Sum,
     Wanted,
+    Worked,
     announces_a_sum,
+    digits_of,
     half_unit,
+    may_go_with,
     products,
+    readings_of,
     sets_against,
     share_of,
     shares,
     sums,
     work_out,
+    worked_of,
 )
 from callmark.grounding.binding import NEAREST
 from callmark.grounding.chains import (
@@ -34,14 +40,6 @@ from callmark.grounding.chains import (
 )
 from callmark.grounding.claims import MULTIPLIED
 from callmark.grounding.dates import Moment
-from callmark.grounding.likeness import (
-    SMALL,
-    Worked,
-    digits_of,
-    may_go_with,
-    readings_of,
-    worked_of,
-)
 from callmark.grounding.match import is_earlier
 from callmark.grounding.numbers import SCALE, TOLERANCE, decimal_text
 from callmark.grounding.reading import convert, dimension_of, scale_of_key, unit_of_key

@@ -9,9 +9,9 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from callmark.grounding.field_words import SaidUnits
-from callmark.grounding.kinship import find_all_kin
 from callmark.grounding.match import Said
 from callmark.grounding.reading import dimension_of, is_same_unit, unit_of_key
+from callmark.grounding.record_fields import find_all_kin
 from callmark.grounding.record_tree import Field, RecordTree, key_words
 from callmark.grounding.spans import Span
 from callmark.grounding.text import (

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from callmark.grounding import field_words
 from callmark.grounding.binding import NEAREST, Binder, words_of_name
 from callmark.grounding.cues import Cue
-from callmark.grounding.kinship import find_joined, find_kin
+from callmark.grounding.record_fields import find_joined, find_kin
 from callmark.grounding.record_tree import (
     Field,
     RecordIndex,

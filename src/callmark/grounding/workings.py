@@ -11,27 +11,25 @@ from itertools import accumulate, combinations, islice, permutations
 
 from callmark.grounding import arithmetic
 from callmark.grounding.arithmetic import (
+    SMALL,
     Steps,
     Wanted,
+    Worked,
     added,
+    digits_of,
     is_round,
+    may_be_added,
+    may_go_with,
     products,
+    readings_of,
     share_of,
     shares,
     sums,
     work_out,
+    worked_of,
 )
 from callmark.grounding.binding import NEAREST, Binder
 from callmark.grounding.counting import CountedThings
-from callmark.grounding.likeness import (
-    SMALL,
-    Worked,
-    digits_of,
-    may_be_added,
-    may_go_with,
-    readings_of,
-    worked_of,
-)
 from callmark.grounding.list_columns import ListColumn, ListColumns
 from callmark.grounding.match import Said
 from callmark.grounding.numbers import SCALE, TOLERANCE, decimal_text
