@@ -20,7 +20,7 @@ from dev.prove.comparing import Compared, Differences, compare_metrics, moved_me
 from dev.prove.measuring import Setting
 from dev.prove.rows import Numbers, Row, row_of
 from dev.prove.stated_faults import STATED
-from dev.prove.stating import OPEN_ARGUMENTS, TRADES, Phrase, Scene, StatedAnswer, answer_of
+from dev.prove.stating import OPEN_ARGUMENTS, TRADES, Scene, StatedAnswer, answer_of
 from dev.prove.totals import totals_of
 
 _RESULT = msgspec.json.Decoder(Result)
@@ -230,13 +230,6 @@ def _compare_statements(
     yield differences.equal(name, "invented arguments", list(answer.invented), invented)
 
 
-def _makes_good(phrase: Phrase) -> bool:
-    """Beside a flag, the name of what is spoken of makes nothing right."""
-    good = [phrase.text[mark.start : mark.end] for mark in phrase.marks if mark.label in GOOD]
-    is_flagged = any(mark.rule for mark in phrase.marks)
-    return bool(good) and not (is_flagged and all(one[:1].isalpha() for one in good))
-
-
 def _truth_of(answer: StatedAnswer) -> Numbers:
     """A sentence counts with a good label or a firm flag, and is good without such a flag. What
     stands behind the answer has sentences of its own: there only flags are known."""
@@ -249,7 +242,7 @@ def _truth_of(answer: StatedAnswer) -> Numbers:
     counted = sound = 0
     for phrase in answer.phrases:
         is_firm = any(mark.is_firm for mark in phrase.marks)
-        is_good = _makes_good(phrase)
+        is_good = any(mark.label in GOOD for mark in phrase.marks)
         counted += is_firm or is_good
         sound += is_good and not is_firm
     found = 2 if good else 0
